@@ -1,4 +1,4 @@
-"""The exceptions that users of the library meet, and what stands in the way of a conversion."""
+"""The exceptions that users of the library meet, and the blockers of a conversion."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import (
-    common,
+    common_text,
     count,
     html_table,
     joined,
@@ -18,25 +19,23 @@ from onnxreduce_cli.text import (
     shortened,
     without_values,
 )
-from onnxreduce_cli.told import Told
 
-#: Longer reasons and paths of scopes are cut in messages, and still shorter ones where Python shows
-#: objects.
+#: Longer reasons and paths of scopes are cut: in messages, and where Python shows objects.
 _LONGEST = 1000
 _SHORT = 60
 
-#: Reasons for which nodes block, of which each is told where there are no more.
+#: How many different reasons for which nodes block are shown at most.
 _REASONS = 10
 
 
 @dataclass(frozen=True, repr=False)
-class Blocker(Told):
-    """One node that cannot reach the target opset.
+class Blocker(Serializable):
+    """A node that cannot reach the target opset.
 
     Attributes:
         node: the node's name, or a description by its first output where it has none.
         op_type: its operator.
-        opset: the opset that its scope is read by; 0 where the scope imports none.
+        opset: the opset that its scope imports; 0 where it imports none.
         scope: where it is: empty for the main graph, else the path of subgraphs or the function.
         reason: why it cannot be converted.
         advice: what the user can do; may be empty.
@@ -50,7 +49,7 @@ class Blocker(Told):
     advice: str = ""
 
     def __str__(self) -> str:
-        """One line: node, operator, opset, place, reason, advice."""
+        """Return one line: operator, node, opset, scope, reason, advice."""
         scope, reason = shortened(self.scope, _LONGEST), shortened(self.reason, _LONGEST)
         place = f" in {scope}" if scope else ""
         advice = f"; {self.advice}" if self.advice else ""
@@ -59,7 +58,7 @@ class Blocker(Told):
         return printable(f"{what} {node} (opset {self.opset}){place}: {reason}{advice}")
 
     def __repr__(self) -> str:
-        """The node, its operator and opset, and the beginning of the reason."""
+        """Return the node, its operator and opset, and the beginning of the reason."""
         node, reason = shortened(self.node, _SHORT), shortened(self.reason, _SHORT)
         return printable(f"<Blocker {self.op_type}-{self.opset} {node!r}: {reason}>")
 
@@ -68,30 +67,30 @@ class Blocker(Told):
 
 
 def blocker_lines(blockers: Sequence[Blocker]) -> list[str]:
-    """Describe blockers, a line for all those that are in the way for one reason.
+    """Describe blockers, with one line for all that have the same reason.
 
-    Reasons that differ only in the values that they name, such as that of an input, are one. Of
-    many the first are described, and how many follow.
+    Reasons are the same if they differ only in names and numbers that they quote. After the first
+    ten the others are counted.
     """
     groups: dict[tuple[str, str], list[Blocker]] = {}
     for blocker in blockers:
         key = without_values(blocker.reason), without_values(blocker.advice)
         groups.setdefault(key, []).append(blocker)
     first, rest = [*groups.values()][:_REASONS], [*groups.values()][_REASONS:]
-    lines = [str(group[0]) if len(group) == 1 else _together(group) for group in first]
+    lines = [str(group[0]) if len(group) == 1 else _group_line(group) for group in first]
     if rest:
         nodes = count(sum(map(len, rest)), "node")
         lines.append(f"and {count(len(rest), 'other reason')}, of {nodes}; --verbose lists all")
     return lines
 
 
-def _together(group: Sequence[Blocker]) -> str:
+def _group_line(group: Sequence[Blocker]) -> str:
     kinds = Counter(shortened(blocker.op_type) for blocker in group)
     operators = [f"{number:,} {op_type}" for op_type, number in kinds.most_common()]
     opsets = ", ".join(map(str, sorted({blocker.opset for blocker in group})))
-    names = listed([placed(blocker.node, blocker.scope) for blocker in group])
-    reason = shortened(common([blocker.reason for blocker in group]), _LONGEST)
-    advice = common([blocker.advice for blocker in group])
+    names = listed([node_in_scope(blocker.node, blocker.scope) for blocker in group])
+    reason = shortened(common_text([blocker.reason for blocker in group]), _LONGEST)
+    advice = common_text([blocker.advice for blocker in group])
     end = f"; {advice}" if advice else ""
     what = f"{operators[0]} nodes (opset {opsets})"
     if len(operators) > 1:
@@ -99,19 +98,20 @@ def _together(group: Sequence[Blocker]) -> str:
     return printable(f"{what} {names}: {reason}{end}")
 
 
-def placed(node: str, scope: str) -> str:
-    """A node's name, and where it is unless that is the main graph."""
+def node_in_scope(node: str, scope: str) -> str:
+    """Return a node's name, followed by its scope unless that is the main graph."""
     return f"{node} in {shortened(scope)}" if scope else node
 
 
 class OnnxreduceError(Exception):
-    """What this library raises where it cannot do what it was asked for.
+    """The base class of the exceptions of this library.
 
     Attributes:
-        exit_code: how a command ends that meets it.
-        state: what it says of a model, in a few words.
-        prefix: what its message begins with where people read it.
-        so_far: how far converting a file got, as `Converted`; None where it had not begun.
+        exit_code: the exit code of a command that it ends.
+        state: the result for the model, in a few words.
+        prefix: the text before its message where the command line shows it.
+        so_far: a `Converted` that says how far the conversion of a file got; None before its
+            start.
     """
 
     exit_code: int = 1
@@ -120,19 +120,19 @@ class OnnxreduceError(Exception):
     prefix: ClassVar[str] = "Error: "
 
     def __init__(self, *lines: str) -> None:
-        """Join the lines of the message, in which nothing is left that a terminal obeys."""
+        """Join the lines of the message, with control characters escaped."""
         super().__init__(joined(lines))
 
 
 class UsageError(OnnxreduceError, ValueError):
-    """What was asked for makes no sense, or is refused."""
+    """The options make no sense, or what they ask for is refused."""
 
     exit_code = 2
     state = "refused"
 
 
 class InvalidModelError(OnnxreduceError, ValueError):
-    """The input is no readable ONNX model, or one that contradicts itself."""
+    """The input is not a readable ONNX model, or an invalid one."""
 
     exit_code = 2
     state = "unreadable"
@@ -150,18 +150,18 @@ class ConversionError(OnnxreduceError, RuntimeError):
     prefix = ""
 
     def __init__(self, message: str, blockers: tuple[Blocker, ...] = ()) -> None:
-        """Join `message` and one line for the blockers of each reason."""
+        """Join `message` and one line for each reason of the blockers."""
         super().__init__(message, *blocker_lines(blockers))
         self.message = message
         self.blockers = blockers
 
 
 class CheckError(ConversionError):
-    """What would replace some nodes does not compute the same: a bug in onnxreduce.
+    """The replacement of some nodes computes other values than these: a bug in onnxreduce.
 
     Attributes:
-        folder: what reproduces it: a folder for each distinct site, with both tiny models.
-        report: the `SiteReport`, of the sites that agree too.
+        folder: the folder with both tiny models of each distinct site, to reproduce it.
+        report: the `SiteReport`, which includes the sites that agree.
     """
 
     state = "failed its check"
@@ -175,7 +175,7 @@ class CheckError(ConversionError):
 
 
 class UncheckedError(ConversionError):
-    """Some replacements could not be checked, and the conversion was to be strict.
+    """Some replacements could not be checked, and the conversion was asked to be strict.
 
     Attributes:
         report: the `SiteReport`.
@@ -186,14 +186,14 @@ class UncheckedError(ConversionError):
 
 
 class OutOfMemoryError(OnnxreduceError, MemoryError):
-    """A model takes more memory than it may."""
+    """A model takes more memory than it is allowed."""
 
     state = "out of memory"
 
 
 @contextmanager
-def about(name: str) -> Iterator[None]:
-    """Let what is wrong with a model be told with its file's name."""
+def errors_about(name: str) -> Iterator[None]:
+    """Put a file's name before the messages of errors about the model in it."""
     try:
         yield
     except (InvalidModelError, ConversionError) as error:

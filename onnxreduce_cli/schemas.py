@@ -1,4 +1,4 @@
-"""What the installed onnx says of each operator's versions."""
+"""The definitions of operators in the installed onnx, by opset."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from onnx.defs import OpSchema
 
 
 def newest_opset() -> int:
-    """The newest opset of the default domain that the installed onnx knows."""
+    """Return the newest opset of the default domain that the installed onnx knows."""
     return onnx.defs.onnx_opset_version()
 
 
 @cache
 def operators() -> tuple[str, ...]:
-    """The operators of the default domain, by name."""
+    """Return the names of the default domain's operators, sorted."""
     schemas = onnx.defs.get_all_schemas_with_history()
     return tuple(sorted({found.name for found in schemas if found.domain == ""}))
 
 
 @cache
 def versions(op_type: str) -> tuple[int, ...]:
-    """An operator's since-versions, ascending; none where the default domain has no such one."""
+    """Return an operator's since-versions, ascending; none if the default domain lacks it."""
     found: list[int] = []
     opset = newest_opset() if onnx.defs.has(op_type) else 0
     while opset:
@@ -38,7 +38,7 @@ def versions(op_type: str) -> tuple[int, ...]:
 
 @cache
 def schema(op_type: str, opset: int) -> OpSchema:
-    """The definition by which `opset` reads the operator, which must exist there."""
+    """Return the definition of an operator at `opset`, where it must exist."""
     return onnx.defs.get_schema(op_type, opset)
 
 
@@ -50,14 +50,15 @@ def exists(op_type: str, opset: int) -> bool:
 
 @cache
 def defines(op_type: str, opset: int) -> bool:
-    """Return whether `opset` defines the operator, and not as a deprecated one."""
+    """Return whether `opset` defines the operator and does not deprecate it."""
     return exists(op_type, opset) and not schema(op_type, opset).deprecated
 
 
 def infers_types(op_type: str, opset: int) -> bool:
-    """Return whether shape inference knows the operator's outputs at `opset`.
+    """Return whether the operator's definition at `opset` has shape inference.
 
-    Old definitions lack it. Of what is no operator, such as a function, it is not remembered.
+    Old definitions lack it. True for names that are no operators, such as those of functions; of
+    these there may be any number, so that they are not cached.
     """
     return not onnx.defs.has(op_type) or _infers_types(op_type, opset)
 
@@ -71,7 +72,7 @@ def _infers_types(op_type: str, opset: int) -> bool:
 
 @cache
 def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
-    """For each formal input and output (``in0``, ``out1``), the types that it accepts."""
+    """Return the types that each formal input and output (``in0``, ``out1``) accepts."""
     found = schema(op_type, opset)
     sides = (("in", found.inputs), ("out", found.outputs))
     return {
@@ -82,14 +83,14 @@ def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
 
 
 def takes(op_type: str, opset: int, place: int, kind: str) -> bool:
-    """Return whether an operator takes a type as its input at `place`; True where it has none."""
+    """Return whether an operator's input at `place` accepts a type; True if there is no such."""
     allowed = allowed_types(op_type, opset).get(f"in{place}")
     return allowed is None or kind in allowed
 
 
 @cache
 def inputs_of_same_type(op_type: str, opset: int) -> tuple[tuple[bool, ...], ...]:
-    """For each formal output whether each formal input is of the same type, whatever that is."""
+    """Return for each formal output which of the formal inputs must have its type."""
     found = schema(op_type, opset)
     return tuple(
         tuple(given.is_homogeneous and given.type_str == made.type_str for given in found.inputs)
@@ -98,8 +99,8 @@ def inputs_of_same_type(op_type: str, opset: int) -> tuple[tuple[bool, ...], ...
 
 
 @cache
-def came_with(kind: str) -> int:
-    """The first opset with an operator that takes or gives a type; 0 if there is none."""
+def first_opset_with_type(kind: str) -> int:
+    """Return the first opset with an operator that takes or gives a type; 0 if there is none."""
     found = [
         since
         for op_type in operators()
@@ -109,12 +110,12 @@ def came_with(kind: str) -> int:
     return min(found, default=0)
 
 
-#: How attributes begin that any node may have.
+#: The beginning of the names of attributes that any node may have.
 _INTERNAL = "__"
 
 
 class _Signature(NamedTuple):
-    """What `invalid` compares a node with, read from a schema once."""
+    """The facts of a schema that `invalid` compares nodes with."""
 
     name: str
     inputs: tuple[int, int]
@@ -124,8 +125,8 @@ class _Signature(NamedTuple):
     required: tuple[str, ...]
 
 
-def _number(attribute_type: object) -> int:
-    """An attribute type's number in `AttributeProto.AttributeType`."""
+def _type_number(attribute_type: object) -> int:
+    """Return an attribute type's number in `AttributeProto.AttributeType`."""
     return int(attribute_type)  # type: ignore[call-overload, no-any-return]  # a pybind11 enum
 
 
@@ -147,20 +148,20 @@ def _signature(op_type: str, opset: int, domain: str) -> _Signature | None:
             for index, formal in enumerate(found.inputs)
             if formal.option == single
         ),
-        {name: _number(attribute.type) for name, attribute in found.attributes.items()},
+        {name: _type_number(attribute.type) for name, attribute in found.attributes.items()},
         tuple(name for name, attribute in found.attributes.items() if attribute.required),
     )
 
 
 def invalid(node: onnx.NodeProto, opset: int, domain: str = "") -> str | None:
-    """Return why a node is not one of its operator's at `opset`; None where it is, or is unknown.
+    """Return why a node does not fit its operator's definition; None if it does or is unknown.
 
-    Covers what steps rely on, and what `onnx.checker` and ONNX Runtime refuse: the number of inputs
-    and outputs, the attributes' names and types, required attributes and inputs.
+    Compared are the numbers of inputs and outputs, the names and types of attributes, and required
+    attributes and inputs: steps rely on these, and `onnx.checker` and ONNX Runtime refuse others.
 
     Args:
         node: the node.
-        opset: the opset of its domain that it is read by.
+        opset: the opset of its domain.
         domain: its domain; empty for the default one in both spellings.
     """
     signature = _signature(node.op_type, opset, domain)

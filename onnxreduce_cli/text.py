@@ -1,7 +1,7 @@
-"""Text that may come from a model or a file's name, made fit for people and their terminals.
+"""Texts from models and names of files, made safe and short for people and terminals.
 
-Names in a model are anybody's: they may hold newlines, which forge a line of ours, sequences that a
-terminal obeys, characters that turn the reading direction round, and be as long as the file.
+Names in a model may contain newlines, which forge lines of messages, control sequences that a
+terminal obeys, and characters that reverse the reading direction; they may be as long as the file.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import sys
 from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
 
-#: Longer names are cut where they are part of a sentence.
+#: Longer names are cut in sentences.
 NAME = 200
 
 #: Longer lines are cut.
 LINE = 1_900
 
-#: Columns that lines are wrapped to where there is no terminal, and the fewest of one.
+#: The width of lines where there is no terminal, and the least width of a terminal.
 _COLUMNS, _FEWEST = 100, 40
 
-#: Names in a list of several are cut where they are longer, and left out after the first few.
+#: In a list of names longer ones are cut, and those after the first few are counted.
 _LISTED = 60
 LISTED = 3
 
-#: What differs between texts that say the same: what is quoted, in brackets, and numbers.
+#: Values in a message: quoted texts, lists in brackets, and numbers.
 _VALUES = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|(?<![\w.])-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?![\w])"""
 
-#: Categories of the marks that join with, or shape, the character before them.
+#: Unicode categories of characters without width, such as combining marks.
 _NO_WIDTH = ("Mn", "Me", "Cf")
 
 #: A word, and the blanks after it.
@@ -39,10 +39,10 @@ _OPTION = r"(?<!\S)(--[a-z-]+) (\S+)"
 
 
 def columns(elsewhere: int = _COLUMNS) -> int:
-    """How many columns lines may have: those of the terminal, or as ``COLUMNS`` says.
+    """Return the width of lines: that of the terminal, or the variable ``COLUMNS``.
 
     Args:
-        elsewhere: how many they may have in a pipe or a file.
+        elsewhere: the width in a pipe or a file.
     """
     if os.environ.get("COLUMNS", "").isdigit() or (sys.stdout is not None and sys.stdout.isatty()):
         return max(get_terminal_size((_COLUMNS, 24)).columns, _FEWEST)
@@ -50,23 +50,23 @@ def columns(elsewhere: int = _COLUMNS) -> int:
 
 
 def as_text(value: str | bytes) -> str:
-    """Return what a file says as text; protobuf gives bytes that are not UTF-8 as they are."""
+    """Return a string of a protobuf message as text, also where it is not UTF-8 but bytes."""
     return value if isinstance(value, str) else value.decode(errors="replace")
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, with an escape such as ``\\x1b`` for whatever cannot be seen."""
+    """Return a text in one line, with escapes such as ``\\x1b`` for invisible characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shortened(text: str, limit: int = NAME) -> str:
-    """Return a text that is too long without its middle, of which it says how long that was.
+    """Return a text with the middle left out if it is too long, and the length of that noted.
 
     Args:
         text: the text.
-        limit: how many characters of it are kept; a few more where leaving them out saves nothing.
+        limit: how many characters are kept; all are if the note is no shorter than the middle.
     """
     if len(text) <= limit:
         return text
@@ -77,25 +77,25 @@ def shortened(text: str, limit: int = NAME) -> str:
 
 
 def quoted(name: str | bytes) -> str:
-    """Return a name in quotes, without its middle where it is too long; bytes if it is no text."""
+    """Return a name in quotes, shortened if it is too long; bytes as Python writes them."""
     return shortened(repr(name))
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Join lines that are printed: each stays one line, whatever it quotes, and is not too long."""
-    # What is escaped is longer than what it stands for.
+    """Join lines for printing: each stays one line, whatever it quotes, and is cut if too long."""
+    # Shortened twice, as escapes are longer than the characters that they stand for.
     return "\n".join(shortened(printable(shortened(line, LINE)), LINE) for line in lines)
 
 
 def wrapped(lines: Iterable[str], elsewhere: int = _COLUMNS) -> str:
-    """Join lines as `joined` does, each over several where it is longer than the terminal.
+    """Join lines as `joined` does, and wrap those that are wider than the terminal.
 
-    What follows of a line stands further in than the line, so that nothing that it quotes looks
-    like a line of its own. An option to type stays together with its value.
+    Continuation lines are indented, so that no quoted text looks like a line of its own. An option
+    to type stays together with its value.
 
     Args:
         lines: the lines.
-        elsewhere: how many columns they may have in a pipe or a file.
+        elsewhere: the width in a pipe or a file.
     """
     found, total = list[str](), columns(elsewhere)
     for line in joined(lines).split("\n"):
@@ -106,7 +106,7 @@ def wrapped(lines: Iterable[str], elsewhere: int = _COLUMNS) -> str:
 
 
 def _over_lines(text: str, total: int, indent: str) -> list[str]:
-    """A text broken at blanks where it is wider than so many columns, with its indent."""
+    """Return a text as indented lines, broken at blanks where it is wider than `total`."""
     lines, line, begun = list[str](), indent, False
     for word, blanks in re.findall(_WORD, text.rstrip()):
         if begun and width(f"{line}{word}") > total:
@@ -117,14 +117,14 @@ def _over_lines(text: str, total: int, indent: str) -> list[str]:
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal a text takes: wide characters two, combining ones none."""
+    """Return the width of a text in a terminal: wide characters two, combining ones none."""
     if text.isascii():
         return len(text)
     return sum(map(character_width, text))
 
 
 def character_width(character: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """Return the width of a character in a terminal."""
     import unicodedata  # Hardly any text needs it.
 
     if unicodedata.category(character) in _NO_WIDTH:
@@ -133,11 +133,11 @@ def character_width(character: str) -> int:
 
 
 def listed(names: Sequence[str], total: int = 0) -> str:
-    """``a, b, c and 197 more``: the first names, and how many follow.
+    """Return the first names and how many follow: ``a, b, c and 197 more``.
 
     Args:
-        names: the names, or the first `LISTED` of them at least.
-        total: how many there are; by default those given.
+        names: the names, or at least the first `LISTED` of them.
+        total: how many there are in all, if `names` are not all.
     """
     first = ", ".join(shortened(name, _LISTED) for name in names[:LISTED])
     total = total or len(names)
@@ -145,12 +145,12 @@ def listed(names: Sequence[str], total: int = 0) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """``1 node``, ``1,024 nodes``."""
+    """Return a number with its noun: ``1 node``, ``1,024 nodes``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size_text(size: int) -> str:
-    """``1.2 MB``; below 10 kB to the byte."""
+    """Return a number of bytes as text: ``1.2 MB``; exact below 10 kB."""
     if size < 10_000:
         return f"{size:,} bytes"
     for unit, factor in (("kB", 10**3), ("MB", 10**6)):
@@ -160,12 +160,12 @@ def size_text(size: int) -> str:
 
 
 def without_values(text: str) -> str:
-    """Return a text with ``...`` for what it quotes, for lists and for numbers."""
+    """Return a text with ``...`` in place of quoted texts, lists and numbers."""
     return re.sub(_VALUES, "...", text)
 
 
-def common(texts: Sequence[str]) -> str:
-    """Return what texts that differ in values alone all say, with ``...`` where they differ."""
+def common_text(texts: Sequence[str]) -> str:
+    """Return the text that several have in common, with ``...`` for values in which they differ."""
     found = list(dict.fromkeys(texts))
     values = zip(*[re.findall(_VALUES, item) for item in found], strict=False)
     kept = iter([those[0] if len(set(those)) == 1 else "..." for those in values])
@@ -173,11 +173,11 @@ def common(texts: Sequence[str]) -> str:
 
 
 def html_table(rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """A table for notebooks; whatever the cells hold is text there.
+    """Return an HTML table for notebooks, with the cells' texts escaped.
 
     Args:
-        rows: the cells of each; those of the first row are its head.
-        caption: what stands above; may be empty.
+        rows: the cells of each row; the first row is the head.
+        caption: the caption; may be empty.
     """
     from html import escape
 

@@ -11,7 +11,7 @@ from onnxreduce_cli import ConversionError, convert
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.report.contents import Contents
+from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.inspection import inspection_text
 from onnxreduce_cli.text import joined, printable, quoted, shortened, width, wrapped
 
@@ -57,7 +57,7 @@ def test_a_long_name_is_quoted_in_part(name):
 def test_an_inspection_names_long_domains_in_part():
     name = "n" * 65536
     found = Inspection(8, {name: 1}, {f"{name}.f": {name: 2}}, {}, (), {}, Runtimes({}, {}, {}, {}))
-    held = Contents(None, "", {}, 0, (), (), {}, {f"{name}.f": 2}, ())
+    held = ModelContents(None, "", {}, 0, (), (), {}, {f"{name}.f": 2}, ())
     text = re.sub(r"\n {4,}", " ", inspection_text(found, held, "m.onnx"))  # Wrapped lines in one.
     first, second = text.splitlines()[:2]
     assert first.startswith("m.onnx: IR version 8, nnn")

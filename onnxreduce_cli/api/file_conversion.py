@@ -28,7 +28,7 @@ from onnxreduce_cli.errors import (
 from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
-from onnxreduce_cli.told import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.limits import Limits, limited
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ Seen = Callable[[Conversion, "SiteReport | None"], None]
 
 
 @dataclass(frozen=True)
-class Converted(Told):
+class Converted(Serializable):
     """The result of converting one file.
 
     Attributes:

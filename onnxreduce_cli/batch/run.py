@@ -19,14 +19,14 @@ from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
 from onnxreduce_cli.report.failures import failure
-from onnxreduce_cli.report.plan import headline, proofs, remarks
+from onnxreduce_cli.report.plan import check_lines, headline, remarks
 from onnxreduce_cli.text import joined, printable
 from onnxreduce_cli.verification.limits import size_text
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.report.data import ConvertedModel
-    from onnxreduce_cli.report.drawing import Picture
+    from onnxreduce_cli.report.drawing import ModelPicture
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 #: What is told of each model beside the result: nothing, all data, or pictures as well.
@@ -60,7 +60,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     made: Made | None = None
     model: ConvertedModel | None = None
-    picture: Picture | None = None
+    picture: ModelPicture | None = None
 
     def told(self) -> ConvertedModel:
         """All that is told of it."""
@@ -209,7 +209,7 @@ def _recipe(options: Options) -> dict[str, Any]:
 def _convert(task: _Task) -> Outcome:
     """Convert one model; runs in a separate process."""
     source, target = task.source, task.target or ""
-    pictures: list[Picture] = []
+    pictures: list[ModelPicture] = []
 
     def draw(conversion: Conversion, sites: SiteReport | None) -> None:
         from onnxreduce_cli.report.drawing import conversion_picture
@@ -233,7 +233,7 @@ def _converted(task: _Task, done: Converted, known: str) -> Outcome:
     model = _model(task, done)
     if task.options.dry_run:
         return replace(_planned(done), model=model)
-    detail = "; ".join([headline(done.plan), *proofs(done)])
+    detail = "; ".join([headline(done.plan), *check_lines(done)])
     made = None
     if task.folder is not None:
         read = stamps({path: path for path in done.data.read})
@@ -255,7 +255,7 @@ def _model(task: _Task, done: Converted) -> ConvertedModel | None:
 def _planned(done: Converted) -> Outcome:
     blockers = done.plan.blockers
     if not blockers:
-        detail = "; ".join([headline(done.plan), *proofs(done)])
+        detail = "; ".join([headline(done.plan), *check_lines(done)])
         return Outcome(done.source, "", 0, "can be converted", detail)
     notes = tuple(joined([f"{done.source}: {line}"]) for line in blocker_lines(blockers))
     return Outcome(done.source, "", 1, "cannot be converted", f"{len(blockers)} in the way", notes)

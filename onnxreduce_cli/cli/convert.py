@@ -23,7 +23,7 @@ from onnxreduce_cli.cli.options import (
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.streams import progress_bar, say, standard_input, standard_output
-from onnxreduce_cli.errors import ConversionError, about
+from onnxreduce_cli.errors import ConversionError, errors_about
 from onnxreduce_cli.text import LINE, joined, wrapped
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.engine.options import Options
     from onnxreduce_cli.model.ir_version import Wanted
     from onnxreduce_cli.report.data import Conversions
-    from onnxreduce_cli.report.drawing import Picture
+    from onnxreduce_cli.report.drawing import ModelPicture
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 
@@ -239,7 +239,7 @@ def _convert_one(
     if telling.to_stdout and source == "-" and output is None and not options.dry_run:
         # The model of a stream goes to one, too.
         raise click.UsageError("the model goes to standard output: name a file, --json FILE")
-    pictures: list[Picture | None] = []
+    pictures: list[ModelPicture | None] = []
 
     def draw(conversion: Conversion, sites: SiteReport | None) -> None:
         from onnxreduce_cli.report.drawing import conversion_picture
@@ -250,7 +250,7 @@ def _convert_one(
     telling.pictures = lambda: pictures or [None]
     with (
         _each_blocker(telling) if verbose else nullcontext(),
-        about(source),
+        errors_about(source),
         progress_bar("copying data") as copying,
         progress_bar("verifying") as progress,
     ):
@@ -320,9 +320,9 @@ def _show(telling: Telling, done: Converted, *, verbose: bool) -> None:
 
 def _show_proof(telling: Telling, done: Converted, *, err: bool) -> None:
     """Say what running nodes and models found, if they were run."""
-    from onnxreduce_cli.report.plan import proofs
+    from onnxreduce_cli.report.plan import check_lines
 
-    for line in proofs(done):
+    for line in check_lines(done):
         telling.say(wrapped([f"  {line}"], LINE), err=err)
 
 

@@ -21,8 +21,8 @@ def command(telling: Telling, a: str, b: str, verbose: bool, quiet: bool) -> int
     """
     from onnxreduce_cli.api.library import diff
     from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.report.comparison_picture import diff_picture
     from onnxreduce_cli.report.diff import diff_text
-    from onnxreduce_cli.report.drawing_two import diff_picture
 
     found = diff(a, b)
     telling.content = lambda: found

@@ -6,7 +6,7 @@ import click
 
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.streams import standard_input
-from onnxreduce_cli.errors import about
+from onnxreduce_cli.errors import errors_about
 
 
 @click.command(name="inspect", cls=WithOptionalValues)
@@ -22,7 +22,7 @@ def command(telling: Telling, model: str) -> int:
     from onnxreduce_cli.report.inspection import inspection_text
 
     document = load(model, standard_input() if model == STREAM else None)
-    with about(model):
+    with errors_about(model):
         found = inspect(document.model, document.base_dir)
     held = contents(document, model)
     telling.content = lambda: inspected_model(found, held, model)

@@ -28,10 +28,10 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
         return _list(telling, model)
     from onnxreduce_cli import schemas
     from onnxreduce_cli.report.operators import operator_text, operators_text
-    from onnxreduce_cli.report.reference import operators
+    from onnxreduce_cli.report.reference import operator_list
 
     if operator is None:
-        telling.content = lambda: operators(schemas.operators())
+        telling.content = lambda: operator_list(schemas.operators())
         telling.say(operators_text())
         return 0
     known = {name.lower(): name for name in schemas.operators()}
@@ -41,21 +41,21 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
         close = difflib.get_close_matches(operator.lower(), known, 3)
         hint = f"; did you mean {', '.join(known[item] for item in close)}?" if close else ""
         raise click.UsageError(f"the default domain has no operator {operator}{hint}")
-    telling.content = lambda: operators([name])
+    telling.content = lambda: operator_list([name])
     telling.say(operator_text(name))
     return 0
 
 
 def _list(telling: Telling, model: str) -> int:
     """Print the operators of a model, one on a line."""
-    from onnxreduce_cli.errors import about
+    from onnxreduce_cli.errors import errors_about
     from onnxreduce_cli.model.files import STREAM, load
     from onnxreduce_cli.model.gate import admit
     from onnxreduce_cli.report.operators import own_operators_text
     from onnxreduce_cli.report.reference import operators_of
 
     document = load(model, standard_input() if model == STREAM else None)
-    with about(model):
+    with errors_about(model):
         facts = admit(document.model, document.base_dir)
     telling.content = lambda: operators_of(facts, model)
     telling.say(own_operators_text(facts, model))

@@ -13,7 +13,7 @@ import click
 from onnxreduce_cli.cli.streams import say
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.report.drawing import Picture
+    from onnxreduce_cli.report.drawing import ModelPicture
     from onnxreduce_cli.report.plain import Report
 
 #: Standard output as the file of ``--json``.
@@ -113,7 +113,7 @@ class Telling:
         self.to_stdout = self._files.get("json") == _STREAM
         self.content: Callable[[], Any] | None = None
         self.content_of: Callable[[Exception], Any] | None = None
-        self.pictures: Callable[[], list[Picture | None]] = list
+        self.pictures: Callable[[], list[ModelPicture | None]] = list
 
     @property
     def draws(self) -> bool:

@@ -16,12 +16,12 @@ def command(telling: Telling, runtime: str | None) -> int:
 
     RUNTIME may name versions as pip does: opencv, opencv==4.6, 'onnxruntime>=1.8,<1.12'.
     """
-    from onnxreduce_cli.report.reference import targets
+    from onnxreduce_cli.report.reference import target_list
     from onnxreduce_cli.report.targets import target_text, targets_text
     from onnxreduce_cli.targets.requirement import find
 
     target = None if runtime is None else find(runtime)
-    telling.content = lambda: targets(target)
+    telling.content = lambda: target_list(target)
     if target is None:
         telling.say(targets_text())
         return 0

@@ -58,8 +58,8 @@ def command(
     wrong usage or unreadable; 3: nothing could run them, so nothing is known.
     """
     from onnxreduce_cli.model.files import load
-    from onnxreduce_cli.report.drawing_two import verify_picture
-    from onnxreduce_cli.report.verify import as_text
+    from onnxreduce_cli.report.comparison_picture import verify_picture
+    from onnxreduce_cli.report.verify import verify_text
     from onnxreduce_cli.verification import Limits, Tolerance, limited, read_inputs
     from onnxreduce_cli.verification import verify as compare
 
@@ -80,5 +80,5 @@ def command(
         )
     telling.content = lambda: report
     telling.pictures = lambda: [verify_picture(report, *[load(x).model for x in (a, b) if x])]
-    telling.say(wrapped(as_text(report, verbose=verbose).split("\n"), LINE))
+    telling.say(wrapped(verify_text(report, verbose=verbose).split("\n"), LINE))
     return report.exit_code

@@ -1,4 +1,4 @@
-"""Emitting nodes at the source opset of a model, from opset 11 on."""
+"""Emitting nodes at the source opset of a model, which is 11 or later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.values import Dims, ValueType, tensor_type, zeros
 
-#: The end of a Slice that goes to the end of its axis.
+#: The end of a Slice up to the end of its axis.
 _TO_END = 1 << 62
 
 
@@ -24,13 +24,19 @@ class Emitter(Operators):
 
     Attributes:
         nodes: the nodes of the graph that is being written.
-        emitted: all nodes that were emitted, by identity: other nodes are edited ones of the model.
+        emitted: all nodes that were emitted, by identity; others are edited copies of the model's.
         constants: Constant nodes for the main graph, which all graphs see.
         types: the dtypes and dimensions of new tensors.
     """
 
     def __init__(self, opset: int, target: int, names: Names) -> None:
-        """Write at `opset` what is to go to `target`, with names that are not among `names`."""
+        """Start without nodes.
+
+        Args:
+            opset: the opset of the emitted nodes.
+            target: the opset that they will be converted to.
+            names: the names that are in use.
+        """
         self.opset = opset
         self.nodes: list[NodeProto] = []
         self.emitted: dict[int, NodeProto] = {}
@@ -41,7 +47,7 @@ class Emitter(Operators):
         self._known: dict[tuple[Any, ...], str] = {}
 
     def fresh(self, hint: str, known: TensorType | None = None) -> str:
-        """Return a new name for a tensor, whose type is `known`."""
+        """Return a new name for a tensor of type `known`."""
         name = self._names.fresh(hint)
         if known is not None:
             self.types[name] = known
@@ -49,7 +55,7 @@ class Emitter(Operators):
 
     @contextmanager
     def graph(self) -> Iterator[list[NodeProto]]:
-        """Write into another graph meanwhile."""
+        """Collect the nodes that are emitted in this context as another graph."""
         around, self.nodes = self.nodes, []
         try:
             yield self.nodes
@@ -59,10 +65,7 @@ class Emitter(Operators):
     def replace(
         self, node: NodeProto | None, op_type: str, *inputs: str, **attributes: Any
     ) -> Value:
-        """Emit a node of one output, in the place of another where one is given.
-
-        It has the output, the name, the doc_string and the metadata of that one.
-        """
+        """Emit a node of one output, with the output, name and metadata of `node` if given."""
         outputs = None if node is None else node.output[:1]
         value = self.emit(op_type, *inputs, outputs=outputs, **attributes)
         if node is not None:
@@ -74,12 +77,12 @@ class Emitter(Operators):
         return value
 
     def type(self, name: str) -> ValueType | None:
-        """A new tensor's type, as far as it is known."""
+        """Return a new tensor's type, as far as it is known."""
         known = self.types.get(name)
         return None if known is None else tensor_type(*known)
 
     def elem_type(self, name: str) -> int | None:
-        """A new tensor's `TensorProto.DataType`, if known."""
+        """Return a new tensor's `TensorProto.DataType`, if known."""
         known = self.types.get(name)
         return None if known is None else known[0] or None
 
@@ -90,7 +93,7 @@ class Emitter(Operators):
         return NodeProto()
 
     def _accept(self, node: NodeProto, like: ValueType | None) -> Emitter:
-        assert like is None  # What is known goes into `types`.
+        assert like is None  # Types are recorded in `types`.
         self.nodes.append(node)
         self.emitted[id(node)] = node
         return self
@@ -98,7 +101,7 @@ class Emitter(Operators):
     # Constants
 
     def constant(self, array: npt.NDArray[Any], hint: str) -> str:
-        """Return a constant of the array's dtype and shape; equal ones are one."""
+        """Return a constant of the array's dtype and shape; equal ones are shared."""
         tensor = numpy_helper.from_array(array)
         key = (tensor.SerializeToString(),)
         if key not in self._known:
@@ -110,7 +113,7 @@ class Emitter(Operators):
         return self._known[key]
 
     def ints(self, *numbers: int) -> str:
-        """Return a constant list of numbers: int64 of shape [n]."""
+        """Return n numbers as a constant, int64 of shape [n]."""
         return self.constant(np.array(numbers, np.int64), "ints")
 
     def filled(self, dims: tuple[int, ...], elem_type: int) -> str:
@@ -124,22 +127,22 @@ class Emitter(Operators):
     # Tensors
 
     def unsqueezed(self, name: str, axis: int) -> Value:
-        """Return a tensor of any dtype with one more dimension, of 1, at `axis`."""
+        """Return a tensor of any dtype with one more dimension, of size 1, at `axis`."""
         if self.opset < 13:
             return self.Unsqueeze(name, axes=[axis])
         return self.Unsqueeze(name, self.ints(axis))
 
     def part(self, name: str, start: str, end: str = "", axis: int = 0) -> Value:
-        """Return the elements along an axis from one place on, to another or through its end.
+        """Return a slice of a tensor along an axis.
 
         Args:
             name: a tensor of any dtype.
-            start: the first place, int64 of shape [1], not beyond the end.
-            end: the one behind the last, int64 of shape [1], not beyond the end either.
+            start: the first index, int64 of shape [1], within the axis.
+            end: the index behind the last, int64 of shape [1], within the axis; empty for its end.
             axis: the axis, counted from the front.
         """
         if self._target < 10:
-            # Shorter than what a Slice becomes there, whose bounds may be anywhere.
+            # Fewer nodes than a Slice becomes there, as its bounds may be out of range.
             end = end or self.Gather(self.Shape(name), self.ints(axis), axis=0)
             one = numpy_helper.from_array(np.ones(1, np.int64))
             ones = self.ConstantOfShape(self.Sub(end, start), value=one)
@@ -148,11 +151,11 @@ class Emitter(Operators):
         return self.Slice(name, start, end or self.ints(_TO_END), self.ints(axis))
 
     def flat(self, name: str) -> Value:
-        """Return a tensor's elements in one dimension, in its dtype."""
+        """Return a tensor's elements with shape [n], in its dtype."""
         return self.Reshape(name, self.ints(-1))
 
     def scalar(self, name: str) -> Value:
-        """Return a tensor of one element without dimensions, in its dtype."""
+        """Return a tensor of one element as a scalar, in its dtype."""
         return self.Reshape(name, self.constant(np.zeros(0, np.int64), "no_dims"))
 
     def size(self, name: str) -> Value:
@@ -162,7 +165,7 @@ class Emitter(Operators):
     # Graphs
 
     def info(self, name: str, known: TensorType) -> ValueInfoProto:
-        """Return the type of a tensor as a graph states it."""
+        """Return a tensor's value info."""
         return helper.make_tensor_value_info(name, known[0], known[1])
 
     def loop(
@@ -171,13 +174,14 @@ class Emitter(Operators):
         carried: Sequence[tuple[str, TensorType]],
         write: Callable[[str, list[str]], tuple[Sequence[str], Sequence[tuple[str, TensorType]]]],
     ) -> list[str]:
-        """Write a Loop; what it carries, and what it collects, in the end.
+        """Emit a Loop; return the loop-carried values after the last round, and the scan outputs.
 
         Args:
-            count: how many rounds, an int64 of one element.
-            carried: what goes from round to round, and its type in every round.
-            write: given the number of a round, a list of one, and what it gets, writes the nodes of
-                the body; gives what goes on, and what is collected with its type in one round.
+            count: the number of rounds, an int64 of one element.
+            carried: the initial loop-carried values, each with its type in every round.
+            write: emits the nodes of the body, given the number of the round, of shape [1], and the
+                carried values; returns the next carried values, and the scan outputs of a round
+                with their types.
         """
         number, unfinished = self.fresh("round"), self.fresh("unfinished")
         names = [self.fresh("current", known) for _, known in carried]
@@ -206,7 +210,7 @@ class Emitter(Operators):
 
 
 def is_static(dims: Dims | None) -> bool:
-    """Return whether dimensions are all known numbers."""
+    """Return whether all dimensions are known."""
     return dims is not None and all(isinstance(dim, int) for dim in dims)
 
 

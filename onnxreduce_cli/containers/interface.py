@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from onnx import GraphProto, NodeProto, TypeProto
 
-from onnxreduce_cli.containers.values import Given, Maybe, Sequence, Tensor, UnwritableError
-from onnxreduce_cli.containers.writing import Environment, Writing
+from onnxreduce_cli.containers.rewrite_state import Environment, RewriteState
+from onnxreduce_cli.containers.values import (
+    OptionalValue,
+    SequenceValue,
+    TensorValue,
+    UnchangedContainer,
+    UnwritableError,
+)
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 
-class Interface(Writing):
-    """Makes the model's outputs of the tensors that represent them."""
+class OutputWriter(RewriteState):
+    """Emits the model's outputs that are containers from the tensors that represent them."""
 
     def __init__(self, main: Scope, facts: Facts, names: Names, target: int) -> None:
-        """Begin with nothing written; see `Writing`."""
+        """Start with an unchanged model; see `RewriteState`."""
         super().__init__(main, facts, names, target)
         self._main = main
 
-    def give_out(self, node: NodeProto, environment: Environment) -> None:
-        """Emit the model's outputs from the tensors that represent them."""
+    def emit_outputs(self, node: NodeProto, environment: Environment) -> None:
+        """Emit those outputs of the model that a node computes."""
         for name in node.output:
             if name not in self._main.outputs or name not in environment:
                 continue
             value = environment[name]
-            if isinstance(value, Maybe):
-                self._give_optional(name, value)
+            if isinstance(value, OptionalValue):
+                self._emit_optional(name, value)
                 continue
             if self.target < 11:
                 raise UnwritableError(
@@ -35,18 +41,18 @@ class Interface(Writing):
                     "11 can hold",
                     "choose a later opset, or let the model give tensors",
                 )
-            self._give_sequence(name, value)
+            self._emit_sequence(name, value)
 
-    def _give_sequence(self, name: str, value: Sequence) -> None:
-        if isinstance(value, Given) and value.optional:
+    def _emit_sequence(self, name: str, value: SequenceValue) -> None:
+        if isinstance(value, UnchangedContainer) and value.optional:
             raise UnwritableError(
                 f"the model gives {name!r}, the optional value that it is given, and no operator "
                 "before opset 16 passes that on",
                 "choose a later opset",
             )
-        self.sequences.as_given(value, name)
+        self.sequences.emit_sequence(value, name)
 
-    def _give_optional(self, name: str, value: Maybe) -> None:
+    def _emit_optional(self, name: str, value: OptionalValue) -> None:
         if self.target < 15:
             raise UnwritableError(
                 f"the model gives {name!r}, a value that may be absent, which nothing before opset "
@@ -69,31 +75,31 @@ class Interface(Writing):
             return
         content = value.value
         assert content is not None
-        if isinstance(content, Tensor | Given):
+        if isinstance(content, TensorValue | UnchangedContainer):
             made = content.name
         else:
             made = self.op.fresh("sequence")
-            self.sequences.as_given(content, made)
+            self.sequences.emit_sequence(content, made)
         self.op.Optional(made, outputs=[name])
 
 
-def given_to(graph: GraphProto) -> Environment:
-    """The sequences and optional values among a graph's inputs, by name."""
+def container_inputs(graph: GraphProto) -> Environment:
+    """Return the sequences and optional values among a graph's inputs, by name."""
     found: Environment = {}
     for value in graph.input:
-        given = _given(value.name, value.type)
+        given = _container_input(value.name, value.type)
         if given is not None:
             found[value.name] = given
     return found
 
 
-def _given(name: str, proto: TypeProto) -> Given | None:
-    """A sequence or optional value that the model is given; None for a tensor."""
+def _container_input(name: str, proto: TypeProto) -> UnchangedContainer | None:
+    """Return an input of the model that is a container; None for a tensor."""
     which = proto.WhichOneof("value")
     if which == "optional_type":
-        return Given(name, 0, None, optional=True)
+        return UnchangedContainer(name, 0, None, optional=True)
     if which != "sequence_type":
         return None
     known = from_proto(proto.sequence_type.elem_type)
     elem_type = None if known is None else elem_type_of(known.kind)
-    return Given(name, elem_type or 0, None if known is None else known.dims)
+    return UnchangedContainer(name, elem_type or 0, None if known is None else known.dims)

@@ -1,4 +1,4 @@
-"""SequenceMap as a Loop."""
+"""Writing a SequenceMap as a Loop."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def as_loop(node: NodeProto, scope: Scope, facts: Facts, names: Names) -> list[N
 def _body(
     node: NodeProto, original: GraphProto, scope: Scope, facts: Facts, fresh: Callable[[str], str]
 ) -> GraphProto:
-    """A Loop's body that does what the SequenceMap's does to the elements of one round.
+    """Return a Loop's body that does to one element what the SequenceMap's body does.
 
-    What it gives is not collected yet.
+    It does not collect the results in sequences yet.
     """
     number, going, again = fresh("round"), fresh("unfinished"), fresh("again")
     scalar = helper.make_tensor_value_info
@@ -78,7 +78,7 @@ def _body(
 
 
 def _elements(original: GraphProto, facts: Facts) -> list[tuple[str, int]]:
-    """Return for each output of a SequenceMap's body its name and dtype."""
+    """Return the name and dtype of each output of a SequenceMap's body."""
     inner = facts.inner(original)
     assert inner is not None
     found = []

@@ -1,4 +1,4 @@
-"""The operators on sequences and optional values, and the nodes that replace theirs."""
+"""Replacements of the nodes whose operators work on sequences and optional values."""
 
 from __future__ import annotations
 
@@ -7,148 +7,159 @@ from collections.abc import Callable
 import numpy as np
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.containers.rewrite_state import Environment, RewriteState
 from onnxreduce_cli.containers.splitting import split_to_sequence
-from onnxreduce_cli.containers.values import Given, Listed, Maybe, Tensor, UnwritableError
-from onnxreduce_cli.containers.writing import Environment, Writing
+from onnxreduce_cli.containers.values import (
+    ListedSequence,
+    OptionalValue,
+    TensorValue,
+    UnchangedContainer,
+    UnwritableError,
+)
 from onnxreduce_cli.model import attributes
 
-#: Writes a node's replacement, records how its outputs are represented; returns whether it did.
-Writer = Callable[[Writing, NodeProto, Environment], bool]
+#: Emits a node's replacement and records how its outputs are represented; returns whether the node
+#: is replaced.
+NodeWriter = Callable[[RewriteState, NodeProto, Environment], bool]
 
 
-def construct(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """SequenceConstruct: a list of its inputs."""
-    elem_type = writing.elem_type(node.input[0])
-    dims = tuple(writing.tensor(name)[1] for name in node.input)
-    environment[node.output[0]] = Listed(tuple(node.input), elem_type, dims)
+def construct(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Represent the output of SequenceConstruct by its inputs."""
+    elem_type = state.elem_type(node.input[0])
+    dims = tuple(state.tensor(name)[1] for name in node.input)
+    environment[node.output[0]] = ListedSequence(tuple(node.input), elem_type, dims)
     return True
 
 
-def empty(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """SequenceEmpty: a list of nothing."""
+def empty(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Represent the output of SequenceEmpty by no tensors."""
     dtype = attributes.find(node, "dtype")
     elem_type = TensorProto.FLOAT if dtype is None else dtype.i
-    environment[node.output[0]] = Listed((), elem_type, ())
+    environment[node.output[0]] = ListedSequence((), elem_type, ())
     return True
 
 
-def change(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """SequenceInsert and SequenceErase."""
-    sequence = writing.sequence(environment, node.input[0])
+def change(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Insert or erase an element, for SequenceInsert and SequenceErase."""
+    sequence = state.sequence(environment, node.input[0])
     insert = node.op_type == "SequenceInsert"
     at = node.input[2 if insert else 1] if len(node.input) > (2 if insert else 1) else ""
-    place = writing.number(at) if at else None
-    if isinstance(sequence, Listed) and not isinstance(place, str):
+    place = state.number(at) if at else None
+    if isinstance(sequence, ListedSequence) and not isinstance(place, str):
         count = len(sequence.items)
         if not -count <= (place or 0) < count + insert:
             raise UnwritableError(
                 f"it is to change a sequence of {count} at {place or 0}", "mend the model"
             )
-    if isinstance(sequence, Listed) and isinstance(place, str):
-        sequence = writing.sequences.counted(sequence)
+    if isinstance(sequence, ListedSequence) and isinstance(place, str):
+        sequence = state.sequences.counted(sequence)
     environment[node.output[0]] = (
-        writing.sequences.inserted(sequence, node.input[1], writing.tensor(node.input[1])[1], place)
+        state.sequences.inserted(sequence, node.input[1], state.tensor(node.input[1])[1], place)
         if insert
-        else writing.sequences.erased(sequence, place)
+        else state.sequences.erased(sequence, place)
     )
     return True
 
 
-def length(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """SequenceLength: a constant, or what is counted at run time."""
-    sequence = writing.sequence(environment, node.input[0])
-    if isinstance(sequence, Given):
-        return writing.of_given(node, sequence)
-    if isinstance(sequence, Listed):
-        length = writing.op.constant(np.array(len(sequence.items)), "length")
-        writing.replace(node, "Identity", length)
+def length(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Replace SequenceLength by a constant, or by nodes that count at run time."""
+    sequence = state.sequence(environment, node.input[0])
+    if isinstance(sequence, UnchangedContainer):
+        return state.emit_reader(node, sequence)
+    if isinstance(sequence, ListedSequence):
+        length = state.op.constant(np.array(len(sequence.items)), "length")
+        state.replace(node, "Identity", length)
     else:
-        writing.sequences.length(sequence, node)
+        state.sequences.length(sequence, node)
     return True
 
 
-def at(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """SequenceAt: the tensor that is known to be there, or one found at run time."""
-    sequence = writing.sequence(environment, node.input[0])
-    if isinstance(sequence, Given):
-        return writing.of_given(node, sequence)
-    place = writing.number(node.input[1])
-    if isinstance(sequence, Listed) and isinstance(place, int):
+def at(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Replace SequenceAt by the tensor at a known position, or by nodes that find it."""
+    sequence = state.sequence(environment, node.input[0])
+    if isinstance(sequence, UnchangedContainer):
+        return state.emit_reader(node, sequence)
+    place = state.number(node.input[1])
+    if isinstance(sequence, ListedSequence) and isinstance(place, int):
         if not -len(sequence.items) <= place < len(sequence.items):
             raise UnwritableError(
                 f"it takes element {place} of {len(sequence.items)}", "mend the model"
             )
-        writing.replace(node, "Identity", sequence.items[place])
+        state.replace(node, "Identity", sequence.items[place])
         return True
-    counted = writing.sequences.counted(sequence)
-    at = writing.sequences.place(counted, place)
-    writing.sequences.element(counted, at, node)
+    counted = state.sequences.counted(sequence)
+    at = state.sequences.position_from_front(counted, place)
+    state.sequences.element(counted, at, node)
     return True
 
 
-def concat(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """ConcatFromSequence."""
-    sequence = writing.sequence(environment, node.input[0])
-    if isinstance(sequence, Given):
-        return writing.of_given(node, sequence)
+def concat(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Replace ConcatFromSequence."""
+    sequence = state.sequence(environment, node.input[0])
+    if isinstance(sequence, UnchangedContainer):
+        return state.emit_reader(node, sequence)
     axis, new_axis = attributes.find(node, "axis"), attributes.find(node, "new_axis")
     assert axis is not None
     new = new_axis is not None and bool(new_axis.i)
-    writing.sequences.put_together(sequence, axis.i, new, node)
+    state.sequences.concatenate(sequence, axis.i, new, node)
     return True
 
 
-def optional(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """Optional: its input as the element, or none."""
+def optional(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Represent the output of Optional by its input, or as empty."""
     name = node.input[0] if node.input else ""
-    value = writing.value(environment, name) if name else None
-    if isinstance(value, Maybe) or (isinstance(value, Given) and value.optional):
+    value = state.value(environment, name) if name else None
+    if isinstance(value, OptionalValue) or (
+        isinstance(value, UnchangedContainer) and value.optional
+    ):
         raise UnwritableError("there is no optional value of an optional one", "mend the model")
     if isinstance(value, str):
-        environment[node.output[0]] = Maybe(True, Tensor(value, writing.elem_type(value)))
+        environment[node.output[0]] = OptionalValue(
+            True, TensorValue(value, state.elem_type(value))
+        )
     else:
-        environment[node.output[0]] = Maybe(value is not None, value)
+        environment[node.output[0]] = OptionalValue(value is not None, value)
     return True
 
 
-def has_element(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """OptionalHasElement: a constant, or the bool scalar of the value."""
-    value = writing.value(environment, node.input[0]) if node.input and node.input[0] else None
-    if isinstance(value, Given) and value.optional:
-        return writing.of_given(node, value)
+def has_element(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Replace OptionalHasElement by a constant, or by the bool scalar of the value."""
+    value = state.value(environment, node.input[0]) if node.input and node.input[0] else None
+    if isinstance(value, UnchangedContainer) and value.optional:
+        return state.emit_reader(node, value)
     has: bool | str = value is not None
-    if isinstance(value, Maybe):
+    if isinstance(value, OptionalValue):
         has = value.has
-    name = has if isinstance(has, str) else writing.op.constant(np.array(has), "has")
-    writing.replace(node, "Identity", name)
+    name = has if isinstance(has, str) else state.op.constant(np.array(has), "has")
+    state.replace(node, "Identity", name)
     return True
 
 
-def get_element(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """OptionalGetElement: the element."""
-    value = writing.value(environment, node.input[0])
-    if isinstance(value, Given) and value.optional:
-        return writing.of_given(node, value)
-    content = value.value if isinstance(value, Maybe) else value
+def get_element(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Replace OptionalGetElement by the element."""
+    value = state.value(environment, node.input[0])
+    if isinstance(value, UnchangedContainer) and value.optional:
+        return state.emit_reader(node, value)
+    content = value.value if isinstance(value, OptionalValue) else value
     if content is None:
         raise UnwritableError("it takes the element of a value that has none", "mend the model")
-    if isinstance(content, str | Tensor):
-        writing.replace(node, "Identity", content if isinstance(content, str) else content.name)
+    if isinstance(content, str | TensorValue):
+        state.replace(node, "Identity", content if isinstance(content, str) else content.name)
     else:
         environment[node.output[0]] = content
     return True
 
 
-def identity(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """Identity: of containers another name, of a tensor left as it is."""
-    value = writing.value(environment, node.input[0])
+def identity(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
+    """Represent the output of an Identity like its input; leave that of a tensor."""
+    value = state.value(environment, node.input[0])
     if isinstance(value, str):
         return False
     environment[node.output[0]] = value
     return True
 
 
-WRITERS: dict[str, Writer] = {
+WRITERS: dict[str, NodeWriter] = {
     "ConcatFromSequence": concat,
     "Identity": identity,
     "Optional": optional,
@@ -163,5 +174,5 @@ WRITERS: dict[str, Writer] = {
     "SplitToSequence": split_to_sequence,
 }
 
-#: Operators that only containers go into or come out of.
+#: Operators that always read or compute a container.
 OPERATORS = frozenset({*WRITERS, "SequenceMap"} - {"Identity"})

@@ -1,4 +1,4 @@
-"""A model with its sequences and optional values written out as tensors."""
+"""Writing out the sequences and optional values of a model as tensors."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
-from onnxreduce_cli.containers.interface import Interface, given_to
-from onnxreduce_cli.containers.kinds import Kinds, signature
+from onnxreduce_cli.containers.interface import OutputWriter, container_inputs
 from onnxreduce_cli.containers.mapping import as_loop
 from onnxreduce_cli.containers.operators import OPERATORS, WRITERS
+from onnxreduce_cli.containers.representations import RepresentationUnifier, representation_key
+from onnxreduce_cli.containers.rewrite_state import Environment
 from onnxreduce_cli.containers.values import (
     Container,
+    Representation,
     UnwritableError,
-    Value,
-    parts,
-    types,
+    tensor_names,
+    tensor_types,
 )
-from onnxreduce_cli.containers.writing import Environment
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.dead_values import reads
 from onnxreduce_cli.model.domains import is_default
@@ -27,20 +27,20 @@ from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
 from onnxreduce_cli.model.types.facts import Facts
 
-#: Each of a scope's nodes with what takes its place; None where it stays.
+#: The nodes of a scope, each with the nodes that replace it; None where it stays.
 _Results = list[tuple[NodeProto, list[NodeProto] | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RewrittenNode:
     """A node that was written out.
 
     Attributes:
         node: the node's name, or a description by its first output where it has none.
         op_type: its operator.
-        scope: where it is.
-        place: the number of the scope in `scopes(model)`, and of the node in it.
-        made: the nodes that take its place.
+        scope: the scope that it is in.
+        place: the index of the scope in `scopes(model)`, and of the node in the scope.
+        made: the nodes that replace it.
     """
 
     node: str
@@ -51,18 +51,18 @@ class Written:
 
     @property
     def control_flow(self) -> tuple[str, ...]:
-        """The operators with graphs that the node brings; none where it has a graph itself."""
+        """The operators with subgraphs among the new nodes; none if the node was one itself."""
         if self.op_type in GRAPH_OPERATORS:
             return ()
         found = [node.op_type for node in with_inner(self.made)]
         return tuple(sorted(op_type for op_type in found if op_type in GRAPH_OPERATORS))
 
 
-class CannotWriteError(Exception):
+class RewriteError(Exception):
     """A model's containers cannot be written out.
 
     Attributes:
-        place: the number of the scope in `scopes(model)`, and of the node in it.
+        place: the index of the scope in `scopes(model)`, and of the node in the scope.
         cause: why.
     """
 
@@ -72,11 +72,11 @@ class CannotWriteError(Exception):
         self.cause = cause
 
 
-def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[Written]:
-    """Write a model's containers out as tensors, in place, at its own opset.
+def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[RewrittenNode]:
+    """Write out a model's containers as tensors, in place, at its own opset.
 
-    What the model is given and gives stays what it is, where the target has it. A SequenceMap
-    becomes a Loop first, and nothing else is done then.
+    Inputs and outputs of the model keep their types if the target has these. If there is a
+    SequenceMap, it becomes a Loop, and nothing else is done.
 
     Args:
         model: the model.
@@ -84,7 +84,7 @@ def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[Writte
         base_dir: the folder that external data is relative to.
 
     Raises:
-        CannotWriteError: a node's cannot be; nothing was edited.
+        RewriteError: a node's containers cannot be; nothing was edited.
     """
     found = scopes(model)
     facts = Facts(model, found, base_dir)
@@ -103,40 +103,40 @@ def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[Writte
             try:
                 new = as_loop(node, scope, facts, names)
             except UnwritableError as error:
-                raise CannotWriteError(_place(found, scope, node), error) from error
+                raise RewriteError(_place(found, scope, node), error) from error
             edits.setdefault(id(scope), Edits()).replace(node, new, [], {}, [])
-            written.append(_written(found, scope, node, new))
+            written.append(_rewritten_node(found, scope, node, new))
         for scope in reversed(graphs):
             if id(scope) in edits:
                 apply_edits(scope, edits[id(scope)])
         return written
-    return _Rewriting(found, facts, names, target).run()
+    return _ModelRewriter(found, facts, names, target).run()
 
 
 def _place(found: list[Scope], scope: Scope, node: NodeProto) -> tuple[int, int]:
-    """The number of a scope, and of a node in it."""
+    """Return the index of a scope, and of a node in it."""
     number = next(number for number, item in enumerate(found) if item is scope)
     return number, next(place for place, item in enumerate(scope.nodes) if item is node)
 
 
-def _written(
+def _rewritten_node(
     found: list[Scope], scope: Scope, node: NodeProto, new: Iterable[NodeProto]
-) -> Written:
+) -> RewrittenNode:
     place = _place(found, scope, node)
-    return Written(scope.describe(node), node.op_type, scope.label, place, tuple(new))
+    return RewrittenNode(scope.describe(node), node.op_type, scope.label, place, tuple(new))
 
 
-class _Rewriting(Interface):
+class _ModelRewriter(OutputWriter):
     def __init__(self, found: list[Scope], facts: Facts, names: Names, target: int) -> None:
         super().__init__(found[0], facts, names, target)
         self._found = found
-        self._kinds = Kinds(self.op, self.sequences)
+        self._unifier = RepresentationUnifier(self.op, self.sequences)
         self._written: dict[int, tuple[Scope, NodeProto, list[NodeProto]]] = {}
 
-    def run(self) -> list[Written]:
+    def run(self) -> list[RewrittenNode]:
         graph = self._main.container
         assert isinstance(graph, GraphProto)
-        environment = given_to(graph)
+        environment = container_inputs(graph)
         edits = Edits()
         results = self._nodes(self._main, environment)
         read = self._sweep(results, self._main.outputs)
@@ -149,19 +149,19 @@ class _Rewriting(Interface):
             for info in graph.value_info
             if info.name in environment and info.type.WhichOneof("value") != "tensor_type"
         }
-        written = [_written(self._found, *given) for given in self._written.values()]
+        written = [_rewritten_node(self._found, *given) for given in self._written.values()]
         apply_edits(self._main, edits)
         return written
 
     def _sweep(self, results: _Results, given: Iterable[str]) -> set[str]:
-        """Take out the emitted nodes that nobody reads: only some of a sequence's parts may be.
+        """Remove emitted nodes whose outputs are not read, such as parts of a sequence.
 
         Args:
-            results: a graph's nodes and what takes their places.
-            given: the names of the values that the graph gives.
+            results: a graph's nodes and their replacements.
+            given: the names of the graph's outputs.
 
         Returns:
-            the names that the nodes left read, and `given`.
+            the names of the outputs and of the values that the remaining nodes read.
         """
         read = set(given)
         for node, new in reversed(results):
@@ -177,7 +177,7 @@ class _Rewriting(Interface):
     # Graphs
 
     def _nodes(self, scope: Scope, environment: Environment) -> _Results:
-        """Write the replacements of a scope's nodes."""
+        """Emit the replacements of a scope's nodes."""
         around, self.scope = self.scope, scope
         found: _Results = []
         for node in scope.nodes:
@@ -185,9 +185,9 @@ class _Rewriting(Interface):
                 with self.op.graph() as new:
                     changed = self._node(scope, node, environment)
                     if scope is self._main:
-                        self.give_out(node, environment)
+                        self.emit_outputs(node, environment)
             except UnwritableError as error:
-                raise CannotWriteError(_place(self._found, scope, node), error) from error
+                raise RewriteError(_place(self._found, scope, node), error) from error
             found.append((node, new if changed else None))
             if changed and node.op_type in OPERATORS:
                 self._note(scope, node, new)
@@ -195,12 +195,12 @@ class _Rewriting(Interface):
         return found
 
     def _note(self, scope: Scope, node: NodeProto, new: list[NodeProto]) -> None:
-        # A Loop's body may be written more than once, until it is known what it carries.
+        # A Loop's body may be rewritten more than once, until its carried values are known.
         self._written.pop(id(node), None)
         self._written[id(node)] = (scope, node, new)
 
     def _node(self, scope: Scope, node: NodeProto, environment: Environment) -> bool:
-        """Write a node's replacement; return whether the node differs."""
+        """Emit a node's replacement; return whether there is one."""
         if is_default(node.domain) and self.facts.calls.function_of(node) is None:
             if node.op_type == "If":
                 return self._if(node, environment)
@@ -219,7 +219,7 @@ class _Rewriting(Interface):
         return self._others(node, environment)
 
     def _others(self, node: NodeProto, environment: Environment) -> bool:
-        """A node without containers, whose graphs may read some from around them."""
+        """Rewrite the subgraphs of a node that has no containers; return whether one changed."""
         graphs = {name: self._graph(graph, environment) for name, graph in subgraphs(node)}
         if all(written is None for written in graphs.values()):
             return False
@@ -232,7 +232,7 @@ class _Rewriting(Interface):
         return True
 
     def _graph(self, graph: GraphProto, environment: Environment) -> GraphProto | None:
-        """A graph that takes and gives tensors only, written out; None where nothing is."""
+        """Return a rewritten graph whose inputs and outputs are tensors; None if it stays."""
         inner = dict(environment)
         results = self._nodes(self.inner(graph), inner)
         if all(new is None for _, new in results):
@@ -249,24 +249,24 @@ class _Rewriting(Interface):
             graph, inner = graphs[name], dict(environment)
             results = self._nodes(self.inner(graph), inner)
             branches.append((name, results, inner, self._outputs(graph.output, inner)))
-        kinds: list[Value | None] = []
+        representations: list[Representation | None] = []
         for first, second in zip(branches[0][3], branches[1][3], strict=True):
             if first is None and second is None:
-                kinds.append(None)
+                representations.append(None)
             elif first is None or second is None:
                 raise UnwritableError("its branches give values of two kinds", "mend the model")
             else:
-                kinds.append(self._kinds.joined(first, second))
+                representations.append(self._unifier.common(first, second))
         unchanged = all(new is None for _, results, _, _ in branches for _, new in results)
-        if unchanged and not any(kinds):
+        if unchanged and not any(representations):
             return False
         copy = self.copy(node)
         for name, results, inner, values in branches:
             attribute = attributes.find(copy, name)
             assert attribute is not None
-            written = self._written_graph(graphs[name], results, inner, values, kinds)
+            written = self._written_graph(graphs[name], results, inner, values, representations)
             attribute.g.CopyFrom(written)
-        self._emit(copy, kinds, environment)
+        self._emit(copy, representations, environment)
         return True
 
     def _outputs(
@@ -282,31 +282,39 @@ class _Rewriting(Interface):
         results: _Results,
         inner: Environment,
         values: list[Container | None],
-        kinds: list[Value | None],
+        representations: list[Representation | None],
     ) -> GraphProto:
-        """A graph with the tensors among its outputs that stand for values, of some kinds."""
+        """Return a graph whose outputs are the tensors that represent its former outputs."""
         outputs: list[ValueInfoProto] = []
         with self.op.graph() as more:
-            for value, kind, info in zip(values, kinds, graph.output, strict=True):
+            for value, kind, info in zip(values, representations, graph.output, strict=True):
                 if kind is None or value is None:
                     outputs.append(info)
                 else:
-                    outputs += self._kinds.given_by_graph(value, kind)
+                    outputs += self._unifier.graph_outputs(value, kind)
         self._sweep(results, [info.name for info in outputs] + [n for i in more for n in i.input])
         written = _rebuilt(graph, [*_flat(results), *more], inner)
         del written.output[:]
         written.output.extend(outputs)
         return written
 
-    def _emit(self, copy: NodeProto, kinds: list[Value | None], environment: Environment) -> None:
-        """Emit a node with the outputs that represent its own; nothing where there are none."""
+    def _emit(
+        self,
+        copy: NodeProto,
+        representations: list[Representation | None],
+        environment: Environment,
+    ) -> None:
+        """Emit a node whose outputs are the tensors that represent its former outputs.
+
+        A node that would have no outputs is left out.
+        """
         outputs: list[str] = []
-        for name, kind in zip(list(copy.output), kinds, strict=False):
+        for name, kind in zip(list(copy.output), representations, strict=False):
             if kind is None:
                 outputs.append(name)
                 continue
-            value = self._kinds.entering(name, kind)
-            outputs += parts(value)
+            value = self._unifier.in_new_tensors(name, kind)
+            outputs += tensor_names(value)
             if name:
                 environment[name] = value
         copy.output[:] = outputs
@@ -318,49 +326,50 @@ class _Rewriting(Interface):
         names = list(node.input)[2:]
         given = [self.value(environment, name) for name in names]
         scope = self.inner(graph)
-        kinds = [
+        representations = [
             None
             if isinstance(value, str)
-            else self._kinds.carried(value, self.facts.kind(scope, info.name))
+            else self._unifier.loop_representation(value, self.facts.kind(scope, info.name))
             for value, info in zip(given, list(graph.input)[2:], strict=True)
         ]
         while True:
             inner = dict(environment)
-            for info, kind in zip(list(graph.input)[2:], kinds, strict=True):
+            for info, kind in zip(list(graph.input)[2:], representations, strict=True):
                 if kind is not None:
-                    inner[info.name] = self._kinds.entering(info.name, kind)
+                    inner[info.name] = self._unifier.in_new_tensors(info.name, kind)
             results = self._nodes(scope, inner)
             after = self._outputs(graph.output, inner)
             joined = [
-                None if kind is None or value is None else self._kinds.joined(kind, value)
-                for kind, value in zip(kinds, after[1:], strict=False)
+                None if kind is None or value is None else self._unifier.common(kind, value)
+                for kind, value in zip(representations, after[1:], strict=False)
             ]
-            if list(map(signature, joined)) == list(map(signature, kinds)):
+            if [*map(representation_key, joined)] == [*map(representation_key, representations)]:
                 break
-            kinds = joined
-        if not any(kinds) and all(new is None for _, new in results):
+            representations = joined
+        if not any(representations) and all(new is None for _, new in results):
             return False
         copy = self.copy(node)
         copy.input[:] = [*list(node.input)[:2], "", ""][:2]
-        for value, kind, name in zip(given, kinds, names, strict=True):
+        for value, kind, name in zip(given, representations, names, strict=True):
             if kind is None or isinstance(value, str):
                 copy.input.append(name)
             else:
-                copy.input.extend(parts(self._kinds.brought_to(value, kind)))
-        collected: list[Value | None] = [None] * (len(graph.output) - 1 - len(kinds))
-        written = self._written_graph(graph, results, inner, after, [None, *kinds, *collected])
+                copy.input.extend(tensor_names(self._unifier.converted(value, kind)))
+        collected = [None] * (len(graph.output) - 1 - len(representations))
+        outputs = [*representations, *collected]
+        written = self._written_graph(graph, results, inner, after, [None, *outputs])
         infos = list(graph.input)[:2]
-        for info, kind in zip(list(graph.input)[2:], kinds, strict=True):
+        for info, kind in zip(list(graph.input)[2:], representations, strict=True):
             if kind is None:
                 infos.append(info)
             else:
-                infos += map(self.op.info, parts(inner[info.name]), types(kind))
+                infos += map(self.op.info, tensor_names(inner[info.name]), tensor_types(kind))
         del written.input[:]
         written.input.extend(infos)
         body = attributes.find(copy, "body")
         assert body is not None
         body.g.CopyFrom(written)
-        self._emit(copy, [*kinds, *collected], environment)
+        self._emit(copy, outputs, environment)
         return True
 
 
@@ -369,7 +378,7 @@ def _flat(results: _Results) -> list[NodeProto]:
 
 
 def _rebuilt(graph: GraphProto, nodes: list[NodeProto], inner: Environment) -> GraphProto:
-    """A copy of a graph with other nodes, without the types of containers that are gone."""
+    """Return a copy of a graph with other nodes, without the value infos of containers."""
     copy = GraphProto()
     copy.CopyFrom(graph)
     del copy.node[:], copy.value_info[:]

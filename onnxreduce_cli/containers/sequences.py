@@ -1,4 +1,4 @@
-"""The operators on sequences, written as nodes on the tensors that represent them."""
+"""The operators on sequences as nodes on the tensors that represent them."""
 
 from __future__ import annotations
 
@@ -8,49 +8,53 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.containers.emitter import is_static
-from onnxreduce_cli.containers.sequence_kinds import (
+from onnxreduce_cli.containers.sequence_representations import (
     Collected,
-    SequenceKinds,
-    counted_kind,
-    known_dims,
-    packed_of,
+    SequenceUnifier,
+    counted_representation,
+    packed_from_tensors,
+    require_element_dims,
 )
 from onnxreduce_cli.containers.values import (
-    Given,
-    Listed,
-    Packed,
-    Sequence,
-    Stacked,
+    ListedSequence,
+    PackedSequence,
+    SequenceValue,
+    StackedSequence,
+    UnchangedContainer,
     UnwritableError,
-    parts,
-    types,
+    tensor_names,
+    tensor_types,
 )
 from onnxreduce_cli.model.values import Dims
 
 
-class Sequences(SequenceKinds):
-    """Writes the operators on sequences as nodes on tensors.
+class SequenceWriter(SequenceUnifier):
+    """Emits the operators on sequences as nodes on tensors.
 
     Args:
-        op: writes nodes.
+        op: emits nodes.
     """
 
-    def length(self, sequence: Stacked | Packed, node: NodeProto | None = None) -> str:
-        """SequenceLength: the number of elements, an int64 scalar; it replaces `node` if any."""
+    def length(
+        self, sequence: StackedSequence | PackedSequence, node: NodeProto | None = None
+    ) -> str:
+        """Return the number of elements, an int64 scalar, in place of `node` if given."""
         op = self._op
         first = op.constant(np.array(0), "first")
-        if isinstance(sequence, Stacked):
+        if isinstance(sequence, StackedSequence):
             return op.replace(node, "Gather", op.Shape(sequence.stack), first, axis=0)
         more = op.Gather(op.Shape(sequence.ends), first, axis=0)
         one = op.constant(np.array(1), "one")
         return op.replace(node, "Sub", more, one)
 
-    def place(self, sequence: Stacked | Packed, position: int | str) -> str:
-        """A position counted from the front, as a list of one int64.
+    def position_from_front(
+        self, sequence: StackedSequence | PackedSequence, position: int | str
+    ) -> str:
+        """Return a position counted from the front, int64 of shape [1].
 
         Args:
-            sequence: in which.
-            position: a number, or the name of an integer of one element; negative from the back.
+            sequence: the sequence.
+            position: a number, or the name of a tensor of one integer; may be negative.
         """
         op = self._op
         if isinstance(position, int) and position >= 0:
@@ -65,17 +69,17 @@ class Sequences(SequenceKinds):
 
     def element(
         self,
-        sequence: Stacked | Packed,
+        sequence: StackedSequence | PackedSequence,
         place: str,
         node: NodeProto | None = None,
     ) -> str:
-        """The element at a place that is a list of one int64, not negative.
+        """Return the element at a position, in place of `node` if given.
 
-        It comes in the place of `node`, if any.
+        The position is int64 of shape [1], and not negative.
         """
         op = self._op
         elem_type = sequence.elem_type
-        if isinstance(sequence, Stacked):
+        if isinstance(sequence, StackedSequence):
             name: str = op.replace(node, "Gather", sequence.stack, op.scalar(place), axis=0)
             op.types.setdefault(name, (elem_type, sequence.dims))
             return name
@@ -90,11 +94,13 @@ class Sequences(SequenceKinds):
         op.types.setdefault(name, (elem_type, (None,) * sequence.rank))
         return name
 
-    def _in_shape(self, values: str, shape: str, sequence: Packed, node: NodeProto | None) -> str:
-        """Values in one dimension, in a shape in which there may be zeros.
+    def _in_shape(
+        self, values: str, shape: str, sequence: PackedSequence, node: NodeProto | None
+    ) -> str:
+        """Return flat values in a shape that may have dimensions of 0.
 
-        To Reshape these would stand for what was there, so that each is 1 there, with zeros for
-        values, which are cut off again.
+        Reshape would take a 0 as "the same as before". So such dimensions become 1, padded with
+        zeros, and are sliced to size 0 again.
         """
         op = self._op
         if sequence.elem_type == TensorProto.STRING:
@@ -112,29 +118,31 @@ class Sequences(SequenceKinds):
         return op.replace(node, "Identity", whole)
 
     def inserted(
-        self, sequence: Sequence, item: str, dims: Dims | None, place: int | str | None
-    ) -> Sequence:
-        """SequenceInsert: the sequence with one more element.
+        self, sequence: SequenceValue, item: str, dims: Dims | None, place: int | str | None
+    ) -> SequenceValue:
+        """Return the sequence with an element inserted, as SequenceInsert does.
 
         Args:
             sequence: the sequence.
-            item: what comes in.
+            item: the element.
             dims: its known dimensions.
-            place: where, as a number or the name of a tensor of one; None at the end.
+            place: the position, a number or the name of a tensor of one; None for the end.
         """
-        if isinstance(sequence, Listed) and not isinstance(place, str):
+        if isinstance(sequence, ListedSequence) and not isinstance(place, str):
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
             pairs.insert(len(pairs) if place is None else place, (item, dims))
             return _listed(pairs, sequence.elem_type)
-        known = [self.element_dims(sequence), known_dims(item, dims)]
-        kind = counted_kind(sequence.elem_type, [dims for dims in known if dims is not None])
-        counted = self.brought_to(sequence, kind)
-        assert isinstance(counted, (Stacked, Packed))
+        known = [self.element_dims(sequence), require_element_dims(item, dims)]
+        kind = counted_representation(
+            sequence.elem_type, [dims for dims in known if dims is not None]
+        )
+        counted = self.converted(sequence, kind)
+        assert isinstance(counted, (StackedSequence, PackedSequence))
         if place is None:
             return self._at_end(counted, item)
         op = self._op
-        before = self.place(counted, place)
-        if isinstance(counted, Packed):
+        before = self.position_from_front(counted, place)
+        if isinstance(counted, PackedSequence):
             return self._packed_with(counted, item, before)
         stack = op.Concat(
             op.part(counted.stack, op.ints(0), before),
@@ -144,8 +152,8 @@ class Sequences(SequenceKinds):
         )
         return replace(counted, stack=stack)
 
-    def _packed_with(self, counted: Packed, item: str, before: str) -> Packed:
-        """A packed sequence with one more element before a place."""
+    def _packed_with(self, counted: PackedSequence, item: str, before: str) -> PackedSequence:
+        """Return a packed sequence with an element inserted before a position."""
         op = self._op
         start = op.Gather(counted.ends, before, axis=0)
         values = [
@@ -170,23 +178,23 @@ class Sequences(SequenceKinds):
             shapes=op.Concat(*shapes, axis=0),
         )
 
-    def _at_end(self, sequence: Stacked | Packed, item: str) -> Sequence:
-        if isinstance(sequence, Packed):
+    def _at_end(self, sequence: StackedSequence | PackedSequence, item: str) -> SequenceValue:
+        if isinstance(sequence, PackedSequence):
             return self.appended(sequence, item)
         op = self._op
         stack = op.Concat(sequence.stack, op.unsqueezed(item, 0), axis=0)
         return replace(sequence, stack=stack)
 
-    def erased(self, sequence: Sequence, place: int | str | None) -> Sequence:
-        """SequenceErase: the sequence without an element, the last by default."""
-        if isinstance(sequence, Listed) and not isinstance(place, str):
+    def erased(self, sequence: SequenceValue, place: int | str | None) -> SequenceValue:
+        """Return the sequence without an element, by default the last, as SequenceErase does."""
+        if isinstance(sequence, ListedSequence) and not isinstance(place, str):
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
             del pairs[-1 if place is None else place]
             return _listed(pairs, sequence.elem_type)
         counted, op = self.counted(sequence), self._op
-        before = self.place(counted, -1 if place is None else place)
+        before = self.position_from_front(counted, -1 if place is None else place)
         behind = op.Add(before, op.ints(1))
-        if isinstance(counted, Stacked):
+        if isinstance(counted, StackedSequence):
             return replace(counted, stack=self._without(counted.stack, before, behind))
         start = op.Gather(counted.ends, before, axis=0)
         end = op.Gather(counted.ends, behind, axis=0)
@@ -206,22 +214,24 @@ class Sequences(SequenceKinds):
         op = self._op
         return op.Concat(op.part(name, op.ints(0), start), op.part(name, end), axis=0)
 
-    def put_together(self, sequence: Sequence, axis: int, new_axis: bool, node: NodeProto) -> None:
-        """ConcatFromSequence."""
+    def concatenate(
+        self, sequence: SequenceValue, axis: int, new_axis: bool, node: NodeProto
+    ) -> None:
+        """Emit the concatenation of the elements in place of a ConcatFromSequence."""
         op = self._op
-        if isinstance(sequence, Listed) and not sequence.items:
+        if isinstance(sequence, ListedSequence) and not sequence.items:
             raise UnwritableError("it puts no tensors together", "mend the model")
         if axis < 0:
             dims = self.element_dims(sequence)
             assert dims is not None
             axis += len(dims) + new_axis
-        if isinstance(sequence, Listed):
+        if isinstance(sequence, ListedSequence):
             items = [op.unsqueezed(n, axis) if new_axis else n for n in sequence.items]
             op.replace(node, "Concat", *items, axis=axis)
             return
         counted = self.counted(sequence)
-        if isinstance(counted, Stacked):
-            self._stack_together(counted, axis, new_axis, node)
+        if isinstance(counted, StackedSequence):
+            self._concatenate_stack(counted, axis, new_axis, node)
             return
         if counted.rank == 1 and not new_axis:
             op.replace(node, "Identity", counted.values)
@@ -241,8 +251,8 @@ class Sequences(SequenceKinds):
         (whole,) = op.loop(rounds, [(part_at(op.ints(0)), known)], write)
         op.replace(node, "Identity", whole)
 
-    def _stack_together(
-        self, sequence: Stacked, axis: int, new_axis: bool, node: NodeProto
+    def _concatenate_stack(
+        self, sequence: StackedSequence, axis: int, new_axis: bool, node: NodeProto
     ) -> None:
         op = self._op
         rank = len(sequence.dims)
@@ -257,49 +267,55 @@ class Sequences(SequenceKinds):
             op.replace(node, "Reshape", turned, shape)
             return
         packed = self.packed(sequence, rank)
-        self.put_together(packed, axis, new_axis, node)
+        self.concatenate(packed, axis, new_axis, node)
 
-    def split(self, data: str, kind: Packed, axis: int, length: str, count: str) -> Packed:
-        """SplitToSequence in lengths that are only known at run time.
+    def split(
+        self, data: str, kind: PackedSequence, axis: int, length: str, count: str
+    ) -> PackedSequence:
+        """Return the result of a SplitToSequence with lengths that are known at run time only.
 
         Args:
-            data: what is split.
-            kind: what becomes of it.
-            axis: along which axis, not negative.
-            length: the lengths, or one for all, but the last may be less.
-            count: how many there are, a list of one; empty for as many as there are lengths.
+            data: the tensor to split.
+            kind: the representation of the result.
+            axis: the axis, not negative.
+            length: the length of each part, or one for all parts but a shorter last one.
+            count: the number of parts, int64 of shape [1]; empty if `length` has one for each.
         """
         op = self._op
-        empty = self.packed(Listed((), kind.elem_type, ()), kind.rank)
+        empty = self.packed(ListedSequence((), kind.elem_type, ()), kind.rank)
         each = bool(count)
         rounds = count or op.Shape(length)
 
         def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
             size = length if each else op.Gather(length, place, axis=0)
             end = op.Add(current[0], size)
-            item = op.Slice(data, current[0], end, op.ints(axis))  # The last may be cut off.
-            return (end, *parts(self.appended(packed_of(empty, current[1:]), item))), []
+            item = op.Slice(data, current[0], end, op.ints(axis))  # The last may be shorter.
+            return (
+                end,
+                *tensor_names(self.appended(packed_from_tensors(empty, current[1:]), item)),
+            ), []
 
         start = (op.ints(0), (TensorProto.INT64, (1,)))
-        carried = [start, *zip(parts(empty), types(empty), strict=True)]
-        return packed_of(empty, op.loop(rounds, carried, write)[1:])
+        carried = [start, *zip(tensor_names(empty), tensor_types(empty), strict=True)]
+        return packed_from_tensors(empty, op.loop(rounds, carried, write)[1:])
 
-    def as_given(self, sequence: Sequence, output: str) -> None:
-        """Make a sequence of what stands for it, under a name: what the model gives.
+    def emit_sequence(self, sequence: SequenceValue, output: str) -> None:
+        """Emit the sequence itself from the tensors that represent it, as an output of the model.
 
         Raises:
-            UnwritableError: it holds tensors of different shapes, counted at run time.
+            UnwritableError: it has tensors of different shapes, and its length is known at run time
+                only.
         """
         op = self._op
-        if isinstance(sequence, Given):
+        if isinstance(sequence, UnchangedContainer):
             item = op.filled((), sequence.elem_type)
             longer = op.SequenceInsert(sequence.name, item)
             op.SequenceErase(longer, outputs=[output])
-        elif isinstance(sequence, Listed) and sequence.items:
+        elif isinstance(sequence, ListedSequence) and sequence.items:
             op.SequenceConstruct(*sequence.items, outputs=[output])
-        elif isinstance(sequence, Listed):
+        elif isinstance(sequence, ListedSequence):
             op.SequenceEmpty(outputs=[output], dtype=sequence.elem_type)
-        elif isinstance(sequence, Stacked):
+        elif isinstance(sequence, StackedSequence):
             op.SplitToSequence(sequence.stack, outputs=[output], axis=0, keepdims=0)
         elif sequence.rank == 1:
             last = op.part(op.Shape(sequence.shapes), op.ints(0), op.ints(1))
@@ -315,6 +331,6 @@ class Sequences(SequenceKinds):
             )
 
 
-def _listed(pairs: list[tuple[str, Dims | None]], elem_type: int) -> Listed:
+def _listed(pairs: list[tuple[str, Dims | None]], elem_type: int) -> ListedSequence:
     items, dims = tuple(item for item, _ in pairs), tuple(dims for _, dims in pairs)
-    return Listed(items, elem_type, dims)
+    return ListedSequence(items, elem_type, dims)

@@ -1,8 +1,7 @@
-"""The tensors by which sequences and optional values are represented."""
+"""Representations of sequences and optional values by tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Names
 from dataclasses import dataclass, replace
 
 from onnx import TensorProto
@@ -28,21 +27,21 @@ class UnwritableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
-    """A tensor, as the value of an optional one."""
+class TensorValue:
+    """A tensor as the element of an optional value."""
 
     name: str
     elem_type: int
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A sequence whose length is known.
+class ListedSequence:
+    """A sequence of known length, with a tensor for each element.
 
     Attributes:
-        items: its tensors by name.
+        items: the names of the tensors.
         elem_type: their dtype.
-        dims: the known dimensions of each; None if not even the rank is known.
+        dims: the dimensions of each as far as they are known; None if the rank is not.
     """
 
     items: tuple[str, ...]
@@ -51,8 +50,8 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stacked:
-    """A sequence of tensors of one shape, stacked along a new first axis.
+class StackedSequence:
+    """A sequence of tensors of one shape, as one tensor with a new first axis.
 
     Attributes:
         stack: the tensor.
@@ -66,15 +65,15 @@ class Stacked:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A sequence of tensors of one rank, one after the other.
+class PackedSequence:
+    """A sequence of tensors of one rank, flattened and concatenated.
 
     Attributes:
-        values: their elements, of rank 1.
-        ends: int64 of [length + 1]: 0, and the offset at which each ends in `values`.
-        shapes: int64 of [length, rank]: the shape of each.
+        values: the elements of all, of rank 1.
+        ends: int64 of shape [length + 1]: 0, and the index in `values` at which each ends.
+        shapes: int64 of shape [length, rank]: the shape of each.
         elem_type: the dtype.
-        rank: how many dimensions each has, at least one.
+        rank: the rank of each, at least 1.
     """
 
     values: str
@@ -85,13 +84,13 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A sequence, or an optional value, that stays one, as the model is given it.
+class UnchangedContainer:
+    """An input of the model that stays a sequence or an optional value.
 
     Attributes:
         name: its name.
         elem_type: the dtype of its tensors.
-        dims: their known dimensions; None if not even the rank is known.
+        dims: their dimensions as far as they are known; None if the rank is not.
         optional: whether it is an optional value.
     """
 
@@ -101,78 +100,78 @@ class Given:
     optional: bool = False
 
 
-Sequence = Listed | Stacked | Packed | Given
+SequenceValue = ListedSequence | StackedSequence | PackedSequence | UnchangedContainer
 
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
+class OptionalValue:
     """An optional value.
 
     Attributes:
-        has: whether there is a value, or the name of a bool scalar that says so at run time.
-        value: the value; None where there never is one.
+        has: whether it has an element, or the name of a bool scalar that says so at run time.
+        value: the element; None where it never has one.
     """
 
     has: bool | str
-    value: Tensor | Sequence | None
+    value: TensorValue | SequenceValue | None
 
 
-Container = Sequence | Maybe
-Value = Tensor | Container
+Container = SequenceValue | OptionalValue
+Representation = TensorValue | Container
 
 
-def parts(value: Value) -> tuple[str, ...]:
+def tensor_names(value: Representation) -> tuple[str, ...]:
     """Return the names of the tensors that represent a value."""
     match value:
-        case Tensor(name, _):
+        case TensorValue(name, _):
             return (name,)
-        case Listed(items):
+        case ListedSequence(items):
             return items
-        case Stacked(stack):
+        case StackedSequence(stack):
             return (stack,)
-        case Packed(values, ends, shapes):
+        case PackedSequence(values, ends, shapes):
             return (values, ends, shapes)
-        case Maybe(has, content):
+        case OptionalValue(has, content):
             own = (has,) if isinstance(has, str) else ()
-            return own + (() if content is None else parts(content))
+            return own + (() if content is None else tensor_names(content))
     raise TypeError("no tensor stands for what stays as given")
 
 
-def types(kind: Value) -> list[TensorType]:
-    """Return dtype and dimensions of each of these tensors, for any value of the kind."""
+def tensor_types(kind: Representation) -> list[TensorType]:
+    """Return the types of the tensors of a representation."""
     match kind:
-        case Tensor(_, elem_type):
+        case TensorValue(_, elem_type):
             return [(elem_type, None)]
-        case Listed(_, elem_type, dims):
+        case ListedSequence(_, elem_type, dims):
             return [(elem_type, each) for each in dims]
-        case Stacked(_, elem_type, dims):
+        case StackedSequence(_, elem_type, dims):
             return [(elem_type, (None, *dims))]
-        case Packed():
+        case PackedSequence():
             ends: TensorType = (TensorProto.INT64, (None,))
             shapes: TensorType = (TensorProto.INT64, (None, kind.rank))
             return [(kind.elem_type, (None,)), ends, shapes]
-        case Maybe(has, content):
+        case OptionalValue(has, content):
             own: list[TensorType] = [(TensorProto.BOOL, ())] if isinstance(has, str) else []
-            return own + ([] if content is None else types(content))
+            return own + ([] if content is None else tensor_types(content))
     raise TypeError("no tensor stands for what stays as given")
 
 
-def made_of(kind: Value, names: Names[str]) -> Value:
-    """Return the value of a kind that these tensors represent."""
+def from_tensors(kind: Representation, names: list[str] | tuple[str, ...]) -> Representation:
+    """Return a value of a representation, with the given tensors."""
     match kind:
-        case Tensor():
+        case TensorValue():
             return replace(kind, name=names[0])
-        case Listed():
+        case ListedSequence():
             return replace(kind, items=tuple(names))
-        case Stacked():
+        case StackedSequence():
             return replace(kind, stack=names[0])
-        case Packed():
+        case PackedSequence():
             return replace(kind, values=names[0], ends=names[1], shapes=names[2])
-        case Maybe(has, content):
+        case OptionalValue(has, content):
             own = 1 if isinstance(has, str) else 0
-            value = None if content is None else made_of(content, names[own:])
-            assert not isinstance(value, Maybe)
-            return Maybe(names[0] if own else has, value)
+            value = None if content is None else from_tensors(content, names[own:])
+            assert not isinstance(value, OptionalValue)
+            return OptionalValue(names[0] if own else has, value)
     raise TypeError("no tensor stands for what stays as given")
 
 

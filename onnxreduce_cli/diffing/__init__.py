@@ -1,6 +1,6 @@
-"""What differs between two models as graphs, as data.
+"""The differences of two models as graphs, as data.
 
-The second model's values get the first one's names where both are the same (`aligning`), then nodes
-are compared, and those that take the place of others are found by the values between them
-(`nodes`). Tensors are compared by their content, wherever that is stored (`content`).
+Equal values of both models get the same name (`aligning`). Then nodes are compared, and the nodes
+that replace a node are found by following values (`nodes`). Tensors are compared by their content,
+wherever it is stored (`content`).
 """

@@ -1,4 +1,4 @@
-"""The same names for the same values: the second model's are renamed to the first one's."""
+"""Pairs of equal nodes in two models, and the same names for the same values in both."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from onnxreduce_cli.diffing.content import content_key
 from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.scope import Scope, called_key, subgraphs, with_inner
 
-#: From a node to what pairs it with another; None for nothing.
+#: Returns the key by which a node is paired with another; None for no pair.
 _Key = Callable[[NodeProto], Hashable]
 
-#: Names of values in the second model, each with that in the first.
-Names = dict[str, str]
+#: The name in the first model for the name of a value in the second.
+Renames = dict[str, str]
 
 
 @dataclass(slots=True)
-class Pair:
+class ScopePair:
     """A scope of the first model and the one that it is compared with in the second.
 
     Attributes:
         a: the scope of the first model.
         b: that of the second, its values renamed.
-        nodes: by the identity of a node of `a` the node of `b` that is the same, maybe changed.
-        renamed: what has another name in `b`: before, and after.
+        nodes: by the identity of a node of `a`, its counterpart in `b`, equal or changed.
+        renamed: initializers with another name in `b`: the names before and after.
     """
 
     a: Scope
@@ -36,19 +36,19 @@ class Pair:
     renamed: list[tuple[str, str]] = field(default_factory=list)
 
 
-def align(a: Scope, b: Scope) -> Iterator[Pair]:
+def align(a: Scope, b: Scope) -> Iterator[ScopePair]:
     """Pair the nodes of two scopes and of the graphs within them, and rename `b`'s values.
 
-    Nodes are paired by their names, or those of what they make, where they are of one operator;
-    then by structure: of one operator, with equal attributes, that read the same.
+    Nodes of one operator are paired by their names, then by the names of their outputs, then by
+    equal attributes and inputs.
 
     Yields:
         each pair of scopes, the outer one first.
     """
-    waiting: list[tuple[Scope, Scope, Names]] = [(a, b, {})]
+    waiting: list[tuple[Scope, Scope, Renames]] = [(a, b, {})]
     while waiting:
         a, b, outer = waiting.pop()
-        pair = Pair(a, b)
+        pair = ScopePair(a, b)
         names = _Alignment(pair, outer).names
         inner = list(_inner(pair))
         waiting += [(first, second, names) for first, second in reversed(inner)]
@@ -56,8 +56,8 @@ def align(a: Scope, b: Scope) -> Iterator[Pair]:
         yield pair
 
 
-def _inner(pair: Pair) -> Iterator[tuple[Scope, Scope]]:
-    """Return the scopes of graphs within paired nodes, those of one attribute together."""
+def _inner(pair: ScopePair) -> Iterator[tuple[Scope, Scope]]:
+    """Yield the scopes of graphs within paired nodes, in pairs by attribute."""
     for node in pair.a.nodes:
         other = pair.nodes.get(id(node))
         graphs = dict(subgraphs(other)) if other is not None else {}
@@ -73,20 +73,24 @@ def _within(scope: Scope, node: NodeProto, name: str, graph: GraphProto) -> Scop
 
 
 class _Alignment:
-    """Finds the pairs of nodes of one pair of scopes, and the names of what they make."""
+    """Pairs the nodes of two scopes and finds the new names of values.
 
-    def __init__(self, pair: Pair, outer: Names) -> None:
+    Attributes:
+        names: new names of values of `b`: those of equal values of `a`, and unused ones for
+            other values whose names these take.
+    """
+
+    def __init__(self, pair: ScopePair, outer: Renames) -> None:
         self._pair = pair
-        #: Of values of `b` that have another name in `a`, and of those that make room for them.
         self.names = dict(outer)
         self._taken: set[int] = set()
         a, b = pair.a, pair.b
         self._in_a = {*a.inputs, *a.initializers, *a.producers}
         self._in_b = {*b.inputs, *b.initializers, *b.producers}
         for name in self._in_b:
-            # It hides one of an outer scope.
+            # A value of this scope hides one of an outer scope.
             self.names.pop(name, None)
-        #: Whoever runs a model knows what it gives by name; other graphs give by position.
+        #: The outputs of a model are read by name, so they keep theirs; others by position.
         self._fixed = a.outputs & b.outputs if a.parent is None and a.function is None else set()
         self._by_position()
         self._initializers()
@@ -96,7 +100,7 @@ class _Alignment:
         self._make_room()
 
     def _by_position(self) -> None:
-        """Pair what functions and inner graphs take and give, of which the position counts."""
+        """Pair the inputs and outputs of functions and inner graphs, which go by position."""
         a, b = self._pair.a, self._pair.b
         if a.parent is None and a.function is None:
             return
@@ -118,14 +122,14 @@ class _Alignment:
                 self._pair.renamed.append((self.names[name], name))
 
     def _by_key(self, key: _Key) -> None:
-        """Pair the nodes that are alone in having a key, in both scopes."""
+        """Pair nodes by keys that one node of each scope has."""
         first, second = self._alone(self._pair.a, key), self._alone(self._pair.b, key)
         for found, node in first.items():
             other = second.get(found)
             if other is not None and id(other) not in self._taken:
                 self._take(node, other)
                 for mine, its in zip(node.output, other.output, strict=False):
-                    # Else it is another node that makes what this one made.
+                    # A name that both scopes have may belong to another node's output.
                     if mine and its and mine not in self._in_b and its not in self._in_a:
                         self.names[its] = mine
 
@@ -160,7 +164,7 @@ class _Alignment:
         self._taken.add(id(other))
 
     def _make_room(self) -> None:
-        """Rename values of `b` whose names others get."""
+        """Rename values of `b` whose names other values take."""
         given = {self.names[name] for name in self._in_b if name in self.names}
         for name in sorted(self._in_b & given):
             if name not in self.names:
@@ -182,13 +186,21 @@ def _making(node: NodeProto) -> Hashable:
 
 
 def names_of(scope: Scope, field: str) -> list[str]:
-    """The names of what a scope takes (``input``) or gives (``output``), in order."""
+    """Return the names of a scope's inputs or outputs, in order.
+
+    Args:
+        scope: the scope.
+        field: ``input`` or ``output``.
+    """
     values = getattr(scope.container, field)
     return [value if isinstance(value, str) else value.name for value in values]
 
 
 def attributes_of(node: NodeProto) -> Hashable:
-    """What is equal for nodes with equal attributes, in whichever order; of graphs the names."""
+    """Return a key that is equal for nodes with equal attributes, whatever their order.
+
+    Of graphs only the attribute's name counts.
+    """
     return tuple(
         sorted(
             (item.name, b"" if item.HasField("g") or item.graphs else item.SerializeToString())
@@ -198,7 +210,7 @@ def attributes_of(node: NodeProto) -> Hashable:
 
 
 def inputs_of(node: NodeProto, names: Mapping[str, str]) -> tuple[str, ...]:
-    """The values that a node reads, renamed, without absent ones at the end."""
+    """Return a node's inputs, renamed, without absent ones at the end."""
     return tuple(without_absent_last(names.get(name, name) for name in node.input))
 
 
@@ -212,9 +224,9 @@ def _rename(scope: Scope, names: Mapping[str, str], apart: set[int]) -> None:
     """Rename a scope's values, in place.
 
     Args:
-        scope: the scope, of which nothing is known by name from here on.
+        scope: the scope, whose look-up tables by name are dropped.
         names: the new names.
-        apart: the identities of graphs within nodes that are renamed by themselves.
+        apart: the identities of graphs within nodes that are left as they are.
     """
     if not names:
         return

@@ -1,4 +1,4 @@
-"""Models whose large tensors hold a hash of their content: equal content, equal messages."""
+"""Tensors compared by content: large ones by a hash that takes the place of their data."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.model.weights import clear_data, data_of, stored_files
 from onnxreduce_cli.text import shortened
 
-#: Data of more bytes is compared by its hash.
+#: Up to how many bytes data is compared itself; more is compared by its hash.
 _SMALL = 256
 
-#: Values of tensors of more elements are not written out.
+#: Up to how many elements the values of a tensor are shown.
 _ELEMENTS = 8
 
-#: How a hash is called where the place of external data is said.
+#: The key of a hash among the entries of `external_data`.
 _HASH = "sha256"
 
 
-class Hashes:
-    """Hashes of the content of tensors; that of one part of a file is read once."""
+class ContentHashes:
+    """Hashes of the content of tensors; each part of a file is read once."""
 
     def __init__(self) -> None:
         self._known: dict[FileRange, str] = {}
 
     def of(self, data: Sequence[ByteRange]) -> str:
-        """Return the hash of some data, which is read part by part.
+        """Return the hash of data, which is read part by part.
 
         Raises:
-            InvalidModelError: a file that is read has changed.
-            OSError: it cannot be read.
+            InvalidModelError: a file changed after it was opened.
+            OSError: a file cannot be read.
         """
         whole = data[0] if len(data) == 1 else None
         if isinstance(whole, FileRange) and whole in self._known:
@@ -57,11 +57,11 @@ def _parts(data: Sequence[ByteRange]) -> Iterator[bytes | memoryview]:
             yield item
 
 
-def put_hashes(document: Document, hashes: Hashes) -> None:
-    """Put raw data, or its hash where it is large, in place of a model's tensors' data, in place.
+def put_hashes(document: Document, hashes: ContentHashes) -> None:
+    """Replace the data of a model's tensors by raw data or, if it is large, its hash, in place.
 
     Raises:
-        InvalidModelError: a tensor's data is not where it should be, or of another size.
+        InvalidModelError: a tensor's data is missing or of another size.
         OSError: it cannot be read.
     """
     stored = stored_files(document)
@@ -81,7 +81,7 @@ def put_hashes(document: Document, hashes: Hashes) -> None:
 
 
 def content_key(tensor: TensorProto) -> bytes:
-    """What is equal for tensors of one dtype, shape and content, whatever their names."""
+    """Return a key that is equal for tensors of equal dtype, shape and content."""
     copy = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=tensor.raw_data)
     copy.external_data.extend(tensor.external_data)
     copy.string_data.extend(tensor.string_data)
@@ -89,7 +89,7 @@ def content_key(tensor: TensorProto) -> bytes:
 
 
 def tensor_text(tensor: TensorProto) -> str:
-    """``float[64,3,7,7] sha256:0a1b2c3d4e5f6789``, or ``int64[1] [-1]`` where it is small."""
+    """Describe a tensor: ``float[64,3,7,7] sha256:0a1b2c3d4e5f6789``, small: ``int64[1] [-1]``."""
     dims = ",".join(map(str, tensor.dims))
     kind = f"{dtype_name(tensor.data_type)}[{dims}]"
     if tensor.external_data:
@@ -99,7 +99,7 @@ def tensor_text(tensor: TensorProto) -> str:
 
 
 def small_array(tensor: TensorProto) -> Any:
-    """A tensor's values, if there are few; else None."""
+    """Return a tensor's values; None where there are many."""
     size = 1
     for dim in tensor.dims:
         size *= dim

@@ -1,4 +1,4 @@
-"""Two models, compared."""
+"""Comparing two models as graphs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
 
-from onnxreduce_cli.diffing.aligning import Pair, align, names_of
-from onnxreduce_cli.diffing.content import Hashes, content_key, put_hashes, tensor_text
-from onnxreduce_cli.diffing.nodes import Nodes
+from onnxreduce_cli.diffing.aligning import ScopePair, align, names_of
+from onnxreduce_cli.diffing.content import ContentHashes, content_key, put_hashes, tensor_text
+from onnxreduce_cli.diffing.nodes import NodeComparison
 from onnxreduce_cli.diffing.results import Diff, Difference
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
@@ -19,7 +19,7 @@ from onnxreduce_cli.model.scope import Scope, function_key, function_label
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.text import as_text, count, listed, shortened
 
-#: Fields that are compared by themselves.
+#: Fields that have comparisons of their own.
 _MODEL = frozenset({"ir_version", "opset_import", "graph", "functions", "training_info"})
 _GRAPH = frozenset(
     {"node", "initializer", "input", "output", "value_info", "name", "sparse_initializer"}
@@ -30,19 +30,19 @@ _Mapped = Mapping[Any, str]
 
 
 def compare(a: Document, b: Document, labels: tuple[str, str]) -> Diff:
-    """Compare two models; both are edited, and of no use afterwards.
+    """Compare two models; both are edited, so that they cannot be used afterwards.
 
     Args:
         a: the first model.
         b: the second.
-        labels: what they are called.
+        labels: their names in the result.
 
     Raises:
-        InvalidModelError: one contradicts itself, or its external data is not there.
+        InvalidModelError: one is invalid, or its external data is missing.
         OSError: external data cannot be read.
     """
     scopes = admit(a.model, a.base_dir).scopes, admit(b.model, b.base_dir).scopes
-    hashes = Hashes()
+    hashes = ContentHashes()
     for document in (a, b):
         put_hashes(document, hashes)
     first, second = a.model, b.model
@@ -51,7 +51,7 @@ def compare(a: Document, b: Document, labels: tuple[str, str]) -> Diff:
     roots = _roots(scopes[0]), _roots(scopes[1])
     both = [(root, roots[1][key]) for key, root in roots[0].items() if key in roots[1]]
     pairs = [pair for first_root, second_root in both for pair in align(first_root, second_root)]
-    nodes = [Nodes(pair) for pair in pairs]
+    nodes = [NodeComparison(pair) for pair in pairs]
     metadata = sum((item.metadata for item in nodes), Counter[str]())
     return Diff(
         *labels,
@@ -76,13 +76,13 @@ def compare(a: Document, b: Document, labels: tuple[str, str]) -> Diff:
     )
 
 
-def _renamed(pair: Pair) -> Iterator[Difference]:
+def _renamed(pair: ScopePair) -> Iterator[Difference]:
     for before, after in pair.renamed:
         yield Difference("initializer", before, after, pair.a.label)
 
 
 def _roots(scopes: Iterable[Scope]) -> dict[Any, Scope]:
-    """The main graph, the training graphs and the functions, by what tells them apart."""
+    """Return the scopes of the main graph, training graphs and functions, by a key for each."""
     found: dict[Any, Scope] = {}
     for scope in scopes:
         container = scope.container
@@ -100,8 +100,8 @@ def _imports(a: ModelProto, b: ModelProto) -> Iterator[Difference]:
     for function in a.functions:
         other = others.get(function_key(function))
         for item in [] if other is None else _of_maps("", _versions(function), _versions(other)):
-            alike = first.get(item.name), second.get(item.name)
-            if (item.before, item.after) != alike:
+            of_models = first.get(item.name), second.get(item.name)
+            if (item.before, item.after) != of_models:
                 label = f"function {function_label(function)}"
                 yield Difference(item.name, item.before, item.after, label)
 
@@ -111,7 +111,7 @@ def _versions(owner: ModelProto | FunctionProto) -> dict[str, str]:
 
 
 def _of_maps(scope: str, first: _Mapped, second: _Mapped) -> Iterator[Difference]:
-    """Return what differs between two mappings from names to texts."""
+    """Yield the differences of two mappings from names to texts."""
     for name in dict.fromkeys((*first, *second)):
         before, after = first.get(name, ""), second.get(name, "")
         if before != after:
@@ -123,18 +123,18 @@ def _types(infos: Iterable[ValueInfoProto]) -> dict[str, str]:
 
 
 def type_text(proto: TypeProto) -> str:
-    """``float[N,3,224]``, ``seq(float[N])``; a type of another kind as protobuf's text."""
+    """Return a type as text: ``float[N,3,224]``, ``seq(float[N])``; other kinds as protobuf's."""
     kind = proto.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         tensor = getattr(proto, kind)
-        told = _dtype_text(tensor.elem_type)
+        text = _dtype_text(tensor.elem_type)
         if tensor.HasField("shape"):
             dims = [
                 str(dim.dim_value) if dim.HasField("dim_value") else as_text(dim.dim_param) or "?"
                 for dim in tensor.shape.dim
             ]
-            told += f"[{','.join(dims)}]"
-        return told if kind == "tensor_type" else f"sparse_tensor({told})"
+            text += f"[{','.join(dims)}]"
+        return text if kind == "tensor_type" else f"sparse_tensor({text})"
     if kind == "sequence_type":
         return f"seq({type_text(proto.sequence_type.elem_type)})"
     if kind == "optional_type":
@@ -146,7 +146,7 @@ def type_text(proto: TypeProto) -> str:
 
 
 def _dtype_text(elem_type: int) -> str:
-    # One that is not known here is told by its number.
+    # A dtype that this onnx does not know is shown by its number.
     known = elem_type in TensorProto.DataType.values()
     return dtype_name(elem_type) if known else f"dtype {elem_type}"
 
@@ -159,7 +159,7 @@ def _model(a: ModelProto, b: ModelProto) -> Iterator[Difference]:
         yield Difference("training_info", str(len(a.training_info)), str(len(b.training_info)))
 
 
-def _fields_of_pair(pair: Pair) -> Iterator[Difference]:
+def _fields_of_pair(pair: ScopePair) -> Iterator[Difference]:
     a, b = pair.a.container, pair.b.container
     if isinstance(a, FunctionProto):
         yield from _fields(pair.a.label, a, b, _FUNCTION)
@@ -179,7 +179,7 @@ def _fields_of_pair(pair: Pair) -> Iterator[Difference]:
 
 
 def _fields(label: str, a: Any, b: Any, apart: frozenset[str]) -> Iterator[Difference]:
-    """Return the fields of two messages that differ, but for some."""
+    """Yield the differences of two messages in all fields but those in `apart`."""
     for field in a.DESCRIPTOR.fields:
         if field.name in apart:
             continue
@@ -202,7 +202,7 @@ def _functions(a: ModelProto, b: ModelProto) -> Iterator[Difference]:
     )
     for item in _of_maps("", first, second):
         takes = item.before.partition(",")[2], item.after.partition(",")[2]
-        # What became of its nodes is told of these.
+        # Changes of its nodes are among the changes of nodes.
         if "" in (item.before, item.after) or takes[0] != takes[1]:
             yield item
 
@@ -212,7 +212,7 @@ def _function_text(function: FunctionProto) -> str:
     return f"{count(len(function.node), 'node')}, {ways}"
 
 
-def _initializers(pair: Pair) -> Iterator[Difference]:
+def _initializers(pair: ScopePair) -> Iterator[Difference]:
     a, b = pair.a.initializers, pair.b.initializers
     for name in dict.fromkeys((*a, *b)):
         before, after = (tensor_text(found[name]) if name in found else "" for found in (a, b))
@@ -220,7 +220,7 @@ def _initializers(pair: Pair) -> Iterator[Difference]:
             yield Difference(name, before, after, pair.a.label)
 
 
-def _values(pair: Pair) -> Iterator[Difference]:
+def _values(pair: ScopePair) -> Iterator[Difference]:
     first, second = (_types(scope.container.value_info) for scope in (pair.a, pair.b))
     yield from _of_maps(pair.a.label, first, second)
     if pair.a.parent is not None or pair.a.function is not None:

@@ -1,4 +1,4 @@
-"""What became of nodes: those of the first model that differ, each with what takes its place."""
+"""The changes of nodes between two scopes, each with the nodes that replace it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import NodeProto, TensorProto
 
-from onnxreduce_cli.diffing.aligning import Pair, attributes_of, inputs_of
+from onnxreduce_cli.diffing.aligning import ScopePair, attributes_of, inputs_of
 from onnxreduce_cli.diffing.content import small_array, tensor_text
 from onnxreduce_cli.diffing.results import Difference, DiffNode
 from onnxreduce_cli.engine.changes import Change
@@ -18,35 +18,36 @@ from onnxreduce_cli.model.dead_values import reads
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, called_key, with_inner
 from onnxreduce_cli.text import listed
 
-#: What says nothing of what a node computes.
-_SAYING = ("name", "doc_string", "metadata_props", "device_configurations")
+#: The fields of a node that do not change what it computes.
+_METADATA = ("name", "doc_string", "metadata_props", "device_configurations")
 
-#: Operators that make constants from nothing, or from shapes.
+#: Operators whose outputs depend on attributes or shapes alone.
 _CONSTANT = frozenset({"Constant", "Shape", "Size"})
 
 
-class Nodes:
-    """The nodes of a pair of scopes, compared.
+class NodeComparison:
+    """The differences between the nodes of a pair of scopes.
 
     Attributes:
-        changes: the first scope's nodes that something takes the place of.
-        added: the second's that take no node's place.
-        removed: the first's that nothing takes the place of.
-        constants: Constant nodes that only one has.
+        changes: the first scope's nodes that were changed or replaced.
+        added: the second's nodes that replace none of the first.
+        removed: the first's nodes that nothing replaces.
+        constants: Constant nodes that only one of them has.
         renamed: nodes that have another name.
-        metadata: the fields that say nothing of what nodes compute, with how many nodes differ.
+        metadata: for each field that does not change what a node computes, how many nodes differ
+            in it.
     """
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: ScopePair) -> None:
         self._pair = pair
         self._a, self._b = pair.a, pair.b
         self.metadata: Counter[str] = Counter()
         self.renamed: list[Difference] = []
         self._same = {id(node) for node in self._a.nodes if self._is_same(node)}
-        alike = {id(pair.nodes[key]) for key in pair.nodes}
+        paired = {id(pair.nodes[key]) for key in pair.nodes}
         self._values = {*self._a.producers, *self._a.inputs, *self._a.initializers}
-        #: Nodes of the second that the first has none for, and that no change has taken.
-        self._new = {id(node): node for node in self._b.nodes if id(node) not in alike}
+        #: Nodes of the second that have no counterpart and replace nothing so far.
+        self._new = {id(node): node for node in self._b.nodes if id(node) not in paired}
         self._places = {
             id(node): place
             for scope in (self._a, self._b)
@@ -75,7 +76,7 @@ class Nodes:
             return False
         if node == other:
             return True
-        for field in _SAYING:
+        for field in _METADATA:
             mine, its = getattr(node, field), getattr(other, field)
             if mine != its:
                 self.metadata[field] += 1
@@ -90,9 +91,9 @@ class Nodes:
         )
 
     def _vanished(self) -> dict[int, NodeProto]:
-        """The nodes of the first scope of which the second has neither the node nor what it makes.
+        """Return the first scope's nodes without counterpart whose outputs the second lacks too.
 
-        By their identities.
+        They are keyed by their identities.
         """
         made = self._b.producers.keys() | self._b.initializers.keys()
         return {
@@ -124,7 +125,7 @@ class Nodes:
             )
 
     def _in_place_of(self, node: NodeProto, other: NodeProto | None) -> list[NodeProto]:
-        """Return the second scope's nodes that make what a node of the first made, in order."""
+        """Return the second scope's nodes that compute the outputs of a node of the first."""
         found: dict[int, NodeProto] = {}
         made = self._b.producers
         waiting = [made[name] for name in node.output if name in made]
@@ -142,7 +143,7 @@ class Nodes:
         return sorted(found.values(), key=lambda item: self._places[id(item)])
 
     def _absorbed(self, node: NodeProto) -> list[NodeProto]:
-        """Return the nodes before one that vanished with it, but for what made constants."""
+        """Return the vanished nodes that computed a node's inputs, unless these are constant."""
         found: dict[int, NodeProto] = {}
         made = self._a.producers
         waiting = list(reads(node))
@@ -159,7 +160,7 @@ class Nodes:
         opsets = self._a.opset or 0, self._b.opset or 0
         other = self._pair.nodes.get(id(node))
         if other is not None and other.name != node.name:
-            # Told by its name, which is another.
+            # `differences` finds the node by its name.
             result = [_called(item, node.name) if item is other else item for item in result]
         return differences(node, result, opsets, self._constants)
 
@@ -184,7 +185,7 @@ def _constant_text(node: NodeProto) -> str:
 
 
 def _static(scope: Scope) -> set[str]:
-    """The values of a scope that depend on constants and on shapes alone."""
+    """Return the values of a scope that depend on constants and on shapes alone."""
     found = set(scope.initializers)
     for node in scope.nodes:
         known = node.op_type in _CONSTANT or (
@@ -196,7 +197,7 @@ def _static(scope: Scope) -> set[str]:
 
 
 def _added_constants(a: Scope, b: Scope) -> Mapping[str, tuple[Any, int]]:
-    """The constants of few elements that the second scope alone has, by name."""
+    """Return the small constants that only the second scope has, by name."""
     tensors = dict(_tensors(b))
     for name in dict(_tensors(a)):
         tensors.pop(name, None)
@@ -213,7 +214,7 @@ def _tensors(scope: Scope) -> Iterator[tuple[str, TensorProto]]:
 
 
 def _other_edits(node: NodeProto, other: NodeProto) -> Iterator[str]:
-    """Tell what differs that no operator's definition knows of."""
+    """Describe changes of the overload and of the names of inputs and outputs."""
     if called_key(node) != called_key(other):
         yield f"overload {node.overload!r} → {other.overload!r}"
     for what, mine, its in (

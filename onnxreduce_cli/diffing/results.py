@@ -1,4 +1,4 @@
-"""What differs between two models, as data."""
+"""The differences of two models as data."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table
-from onnxreduce_cli.told import Told
 
 
 @dataclass(frozen=True)
-class Difference(Told):
-    """One thing that differs.
+class Difference(Serializable):
+    """A difference between two models.
 
     Attributes:
-        name: what it is: an import's domain, a value's name, a field of the model.
-        before: what the first model has; empty where it has no such thing.
-        after: what the second has; empty where it has no such thing.
+        name: what differs: the domain of an import, the name of a value, a field of the model.
+        before: what the first model has; empty where it has none.
+        after: what the second model has; empty where it has none.
         scope: where it is: empty for the model and its main graph, else the path of subgraphs or
             the function.
     """
@@ -29,7 +29,7 @@ class Difference(Told):
 
 
 @dataclass(frozen=True)
-class DiffNode(Told):
+class DiffNode(Serializable):
     """A node that only one of the models has.
 
     Attributes:
@@ -44,28 +44,28 @@ class DiffNode(Told):
 
 
 @dataclass(frozen=True)
-class Diff(Told):
-    """What differs between two models as graphs; nothing where one is a copy of the other.
+class Diff(Serializable):
+    """The differences of two models as graphs; none where one is a copy of the other.
 
     Attributes:
         a: the first model's name.
         b: the second's.
-        imports: domains that are imported at other versions, or by one alone.
+        imports: domains that are imported at other versions, or by one model alone.
         model: the IR version and other fields of the model and of its graphs.
-        inputs: what the models take.
-        outputs: what they give.
-        functions: model-local functions that only one has, or that take or give something else.
-        changes: nodes of the first, each with what takes its place, as a `Plan` has them.
-        added: nodes that only the second has, and that take no node's place.
-        removed: nodes that only the first has, and that nothing takes the place of.
-        constants: initializers and Constant nodes, by their content.
-        renamed: initializers of one content, and nodes, that have another name.
-        values: what the models state of the types of other values.
-        metadata: fields of nodes that say nothing of what they compute, each with how many nodes
-            differ in it.
+        inputs: inputs with another type, or of one model alone.
+        outputs: outputs with another type, or of one model alone.
+        functions: model-local functions that only one has, or with other inputs or outputs.
+        changes: nodes of the first that were changed or replaced, as a `Plan` has them.
+        added: nodes that only the second has, and that replace none of the first.
+        removed: nodes that only the first has, and that nothing replaces.
+        constants: initializers and Constant nodes with another content.
+        renamed: nodes, and initializers of equal content, with another name.
+        values: value infos of other values with another type, or of one model alone.
+        metadata: fields of nodes that do not change what these compute, each with the number of
+            nodes that differ in it.
     """
 
-    ALSO_TOLD: ClassVar = ("differs",)
+    EXTRA_FIELDS: ClassVar = ("differs",)
 
     a: str
     b: str
@@ -88,7 +88,7 @@ class Diff(Told):
         return any(getattr(self, item.name) for item in fields(self)[2:])
 
     def __repr__(self) -> str:
-        """Which models, and in how much they differ."""
+        """Return the names of the models and the number of differences."""
         number = sum(len(getattr(self, item.name)) for item in fields(self)[2:])
         return f"<Diff {self.a} and {self.b}: {count(number, 'difference')}>"
 
@@ -100,7 +100,7 @@ class Diff(Told):
 
 
 def _cells(item: Difference | Change | DiffNode | tuple[str, int]) -> tuple[str, str, str]:
-    """One thing that differs: its name, and what it is in either model."""
+    """Return a difference as a row: its name, and what either model has."""
     if isinstance(item, Difference):
         return item.name, item.before, item.after
     if isinstance(item, Change):

@@ -1,1 +1,1 @@
-"""What steps write with: a context with its builder, numbers, shapes, loops."""
+"""Emitting nodes in steps: contexts with their builders, numbers, shapes, loops."""

@@ -1,4 +1,4 @@
-"""Axes: from an attribute to an input and back, and operators that have them as either."""
+"""Axes as an attribute and as an input: conversion of both, and operators that have either."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from onnxreduce_cli.emit.context import Context
 def attribute_to_input(context: Context) -> None:
     """``Op<axes=[1]>(x)`` becomes ``Op(x, axes)`` with an initializer ``axes``.
 
-    A function body has no initializers: there a Constant node holds the axes, and what was a
-    reference to the function's attribute stays one. An empty list means the same as none.
+    A function body has no initializers: there a Constant node holds the axes, or refers to the
+    function's attribute as the attribute did. An empty list means the same as none.
     """
     if context.attribute("axes") is not None:
         context.replace(inputs=[context.input(0), axes_input(context)], drop=("axes",))
 
 
 def axes_input(context: Context) -> str:
-    """Return the axes of a node as an input: its own, or an int64 constant of shape [k] made of its
-    attribute; empty for none.
+    """Return the axes of a node as an input: its own, or a constant made from its attribute.
+
+    The constant is int64 of shape [k]. The input is empty for no axes.
     """
     if context.attribute("axes") is None:
         return context.input(1)
@@ -31,9 +32,7 @@ def axes_input(context: Context) -> str:
 
 
 def ints_to_constant(context: Context, name: str) -> str:
-    """Return an int64 constant of shape [n] for the n integers of the attribute `name`; empty for
-    none.
-    """
+    """Return the n integers of an attribute as a constant, int64 of shape [n]; empty for none."""
     attribute = context.attribute(name)
     if attribute is None:
         return ""
@@ -44,8 +43,7 @@ def ints_to_constant(context: Context, name: str) -> str:
 
 
 def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, ...] | None:
-    """Return the node's input of axes (or of other integers, of any shape) as an attribute can hold
-    it.
+    """Return an input of axes, or of other integers, in a form that an attribute can hold.
 
     Returns:
         the axes (none for an absent or empty input), a reference to the function's attribute, or
@@ -73,7 +71,7 @@ def _listed(context: Context, name: str) -> tuple[int, ...] | None:
 
 
 def constant_axes(context: Context) -> tuple[int, ...]:
-    """Return the axes of a node as it has them, in an attribute or an input; none for absent ones.
+    """Return the axes of a node from its attribute or its input; none for absent ones.
 
     Raises:
         Blocked: they are only known at run time, or set by the function's callers in several ways.
@@ -86,7 +84,7 @@ def constant_axes(context: Context) -> tuple[int, ...]:
 
 
 def non_negative_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """Return the axes of a tensor of rank `rank`, counted from the front.
+    """Return the axes of a tensor of rank `rank` as non-negative integers.
 
     Raises:
         Blocked: one is out of range.
@@ -100,9 +98,9 @@ def non_negative_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
 def _with_axes(
     context: Context, op_type: str, name: str, axes: list[int], since: int, **values: Any
 ) -> Value:
-    """Return what an operator gives whose axes became an input with opset `since`.
+    """Emit an operator whose axes became an input with opset `since`, and return its output.
 
-    It has the dtype of the tensor `name`; `axes` say which of its dimensions go, come or become 1.
+    The output has the dtype of the tensor `name`; its rank or sizes differ at `axes`.
     """
     op = context.op
     if context.op.opset >= since:
@@ -116,15 +114,15 @@ def squeezed(context: Context, name: str, axes: list[int]) -> str:
 
 
 def unsqueezed(context: Context, name: str, axes: list[int]) -> str:
-    """Return a tensor of any dtype with dimensions of 1 put in at `axes`, counted in the result."""
+    """Return a tensor of any dtype with dimensions of 1 inserted at `axes` of the result."""
     return _with_axes(context, "Unsqueeze", name, axes, 13) if axes else name
 
 
 def reduced(context: Context, op_type: str, name: str, axes: list[int], *, keep: bool) -> str:
-    """Return a tensor of a dtype that `op_type` takes reduced over `axes`, each left as 1 where
-    `keep`; over none it is itself.
+    """Return a tensor reduced over `axes`, of which each stays with size 1 if `keep`.
 
-    `op_type` is a reduction that leaves single elements as they are, as sums and means do.
+    `op_type` is a reduction that leaves single elements as they are, such as ReduceSum, and takes
+    the tensor's dtype. Without axes the tensor itself is returned.
     """
     since = 13 if op_type == "ReduceSum" else 18
     return _with_axes(context, op_type, name, axes, since, keepdims=int(keep)) if axes else name

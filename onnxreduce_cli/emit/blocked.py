@@ -1,16 +1,16 @@
-"""How a step says that there is no way across its boundary."""
+"""The exception with which a step blocks a node."""
 
 from __future__ import annotations
 
 
 class Blocked(Exception):  # noqa: N818 - an outcome, not an error
-    """There is no way across the boundary for this node.
+    """The node cannot cross the boundary.
 
     Attributes:
         reason: why, as the end of a sentence that begins with the node.
         advice: what the user can do about it; may be empty.
-        dtype_of: the value whose dtype is not known, where that is why; else empty.
-        rank_of: the value whose rank is not known, where that is why; else empty.
+        dtype_of: the value whose unknown dtype is the reason; else empty.
+        rank_of: the value whose unknown rank is the reason; else empty.
     """
 
     def __init__(
@@ -23,6 +23,6 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
         self.rank_of = str(rank_of)
 
     def kept(self) -> Blocked:
-        """The same without the calls that it went through, which hold on to all that was known."""
+        """Return this exception without its traceback, whose frames keep large objects alive."""
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self

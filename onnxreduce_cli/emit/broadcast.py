@@ -1,7 +1,7 @@
-"""Broadcasting by Tile, where operators do not broadcast and there is no Expand.
+"""Broadcasting by Tile, at opsets whose operators do not broadcast and that have no Expand.
 
-What is emitted here is read at opset 6 or 7: Tile takes one count for each dimension there, and
-binary operators are given equal shapes, which mean the same with and without broadcasting.
+The nodes emitted here are read at opset 6 or 7, where Tile takes a count for each dimension. Binary
+operators get inputs of equal shapes, which mean the same with and without broadcasting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES
-from onnxreduce_cli.emit.sizes import dims_of, known_dims
+from onnxreduce_cli.emit.sizes import dims_of, static_dims
 from onnxreduce_cli.model.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
 
 _MEND = "mend the model, or the shapes that it states"
@@ -28,25 +28,25 @@ Dim = int | str | None
 
 
 def may_need_broadcast(dims: Dims, other: Dims) -> bool:
-    """Return whether a tensor of shape `dims` may have to be repeated to fit shape `other`."""
+    """Return whether a tensor of shape `dims` may need broadcasting to the shape `other`."""
     rank = max(len(dims), len(other))
     return any(map(_may_grow, padded(dims, rank), padded(other, rank)))
 
 
 def _may_grow(dim: Dim, other: Dim) -> bool:
-    """Return whether a dimension may be 1 beside another that may not be."""
+    """Return whether a dimension may be 1 where another may be larger."""
     if other == 1 or (isinstance(dim, int) and dim != 1):
         return False
     return dim is None or dim != other
 
 
 def padded(dims: Dims, rank: int) -> Dims:
-    """Return the shape with as many dimensions of 1 before it as it takes to have that rank."""
+    """Return a shape with dimensions of 1 before it, to have rank `rank`."""
     return (1,) * (rank - len(dims)) + dims
 
 
 def broadcast_dims(shapes: Sequence[Dims]) -> Dims:
-    """Return the shape that tensors have when broadcast to each other, as far as it is known."""
+    """Return the shape that tensors are broadcast to together, as far as it is known."""
     rank = max(map(len, shapes))
     return tuple(map(_common, zip(*(padded(dims, rank) for dims in shapes), strict=True)))
 
@@ -61,9 +61,9 @@ def _common(dims: tuple[Dim, ...]) -> Dim:
 
 
 def broadcast_together(context: Context, names: Sequence[str]) -> list[str]:
-    """Return each of the values repeated to the shape that they have when broadcast together.
+    """Return the values, each broadcast to their common shape.
 
-    They may be of any dtypes, and keep them: so it is with all values in this file.
+    They may have any dtypes, and keep them, like all values in this module.
     """
     if any(context.specialised_rank(name) is None for name in names):
         longest = reduce(partial(aligned, context), names)
@@ -72,10 +72,10 @@ def broadcast_together(context: Context, names: Sequence[str]) -> list[str]:
 
 
 def broadcast_with(context: Context, name: str, others: Sequence[str]) -> str:
-    """Return the value repeated to the shape that it has when broadcast with the others.
+    """Return the value broadcast to the common shape of it and the others.
 
-    A dimension of 1 is repeated as often as the others' sizes say; which one is 1 may only be
-    known at run time. Of unknown ranks all must be the same.
+    Which of its dimensions are 1 may be known at run time only. If a rank is not known, all must
+    have the same rank.
     """
     shapes = [dims_of(context, value) for value in (name, *others)]
     ranked = [dims for dims in shapes if dims is not None]
@@ -96,28 +96,28 @@ def broadcast_with(context: Context, name: str, others: Sequence[str]) -> str:
 
 
 def broadcast_to(context: Context, name: str, wanted: Dims, sizes: Callable[[], str]) -> str:
-    """Return the value repeated to a shape of its own rank.
+    """Return the value broadcast to a shape of its own rank.
 
     Args:
         context: the node.
         name: the value.
         wanted: the shape, as far as it is known.
-        sizes: emits what gives the shape at run time, int64 of shape [rank].
+        sizes: emits the shape at run time, int64 of shape [rank].
     """
     found = _by_known_counts(context, name, wanted) if context.rank(name) is not None else None
     return found or _tiled(context, name, sizes(), wanted)
 
 
 def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
-    """Return the value repeated to a shape; None where it is not known how often.
+    """Return the value broadcast to a shape; None where the counts are not known.
 
     Raises:
-        Blocked: the value is said to have more dimensions, or a constant has others.
+        Blocked: the value has more dimensions, or is a constant that does not fit.
     """
     rank = len(dims_of(context, name) or ())
     if rank > len(wanted):
         raise Blocked(f"{name!r} of rank {rank} does not broadcast to {list(wanted)}", _MEND)
-    sizes = known_dims(wanted)
+    sizes = static_dims(wanted)
     constant = context.constant(name) if sizes is not None else None
     small = sizes is not None and np.prod(sizes, dtype=float) <= LARGEST_CONSTANT
     if constant is not None and sizes is not None and small:
@@ -131,7 +131,7 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
         size if dim == 1 else 1 if not _may_grow(dim, size) else None
         for dim, size in zip(own, wanted, strict=True)
     ]
-    known = known_dims(tuple(counts))
+    known = static_dims(tuple(counts))
     if known is None:
         return None
     name = _lengthened(context, name, len(wanted))
@@ -141,13 +141,13 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
 
 
 def _lengthened(context: Context, name: str, rank: int) -> str:
-    """Return the value with dimensions of 1 before its own, to have that rank."""
+    """Return the value with dimensions of 1 before its own, to have rank `rank`."""
     missing = rank - len(dims_of(context, name) or ())
     return _unsqueezed(context, name, list(range(missing)))
 
 
 def _unsqueezed(context: Context, name: str, axes: list[int]) -> str:
-    """Return the value with dimensions of 1 put in at `axes`, which count in the result.
+    """Return the value with dimensions of 1 inserted at `axes` of the result.
 
     A constant stays one.
     """
@@ -168,11 +168,9 @@ def _sizes(context: Context, name: str, rank: int) -> Value:
 
 
 def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> Value:
-    """Return the value with each dimension of 1 repeated to the size that `sizes` gives for it.
+    """Return the value with each dimension of 1 repeated to its size in `sizes`.
 
-    The sizes are int64 of shape [rank].
-
-    Its result is said to have the shape `wanted`, as far as that is known.
+    The sizes are int64 of shape [rank]; `wanted` is the shape of the result, as far as it is known.
     """
     context.require_specialised(f"how often {name!r} is repeated")
     own = dims_of(context, name)
@@ -193,7 +191,7 @@ def _repeats(context: Context, name: str, sizes: str) -> Value:
     op = context.op
     own = dims_of(context, name)
     one = context.array([1] * (1 if own is None else len(own)), "ones")
-    numbers = known_dims(own)
+    numbers = static_dims(own)
     if numbers is None:
         same = op.Equal(op.Shape(name), one)
         single = cast(context, same, TensorProto.INT64)
@@ -208,9 +206,9 @@ def _repeats(context: Context, name: str, sizes: str) -> Value:
 
 
 def placed_within(context: Context, name: str, outer: str) -> str:
-    """Return the node's input with dimensions of 1 after its own, as ``axis`` places it in `outer`.
+    """Return a node's input with dimensions of 1 after its own, so that it broadcasts to `outer`.
 
-    Without ``axis`` it stands at the end already.
+    The attribute ``axis`` says where its dimensions belong; by default at the end of `outer`.
     """
     axis = context.value("axis")
     if axis is None:
@@ -225,7 +223,7 @@ def placed_within(context: Context, name: str, outer: str) -> str:
 
 
 def _behind(context: Context, axis: int, name: str, outer: str) -> Value:
-    """Return how many dimensions `outer` has behind those of the value that is in it at `axis`.
+    """Return how many dimensions `outer` has after those of a value that belongs at `axis`.
 
     The result is int64 of shape [1].
     """
@@ -238,7 +236,7 @@ def _behind(context: Context, axis: int, name: str, outer: str) -> Value:
 
 
 def trailing_ones(context: Context, name: str, count: str) -> Value:
-    """Return the value with `count` dimensions of 1 behind its own.
+    """Return the value with `count` dimensions of 1 after its own.
 
     The count is int64 of shape [1].
     """
@@ -248,7 +246,7 @@ def trailing_ones(context: Context, name: str, count: str) -> Value:
 
 
 def ones(context: Context, count: Number) -> Value:
-    """Return as many ones, int64 of shape [count]."""
+    """Return `count` ones, int64 of shape [count]."""
     if isinstance(count, int):
         return context.array([1] * count, "ones")
     return context.op.Tile(context.array([1], "one"), as_name(context, count))
@@ -265,7 +263,9 @@ def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> 
 
 
 def aligned(context: Context, name: str, other: str) -> str:
-    """Return the value with dimensions of 1 before its own where the other one has more.
+    """Return the value with dimensions of 1 before its own, to have the rank of the other one.
+
+    It keeps its rank if that is higher.
 
     Raises:
         Blocked: a rank is not known.

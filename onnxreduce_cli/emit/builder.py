@@ -1,4 +1,4 @@
-"""Writing nodes as one writes numerics: ``op.Gather(x, i, axis=0)``."""
+"""Emitting nodes by calls that read like numerics: ``op.Gather(x, i, axis=0)``."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
-class Known(Protocol):
-    """Where the types of values are looked up by name."""
+class TypeLookup(Protocol):
+    """A look-up of the types of values by name."""
 
     def type(self, name: str) -> ValueType | None:
-        """The value's type as far as it is known."""
+        """Return a value's type as far as it is known."""
 
     def elem_type(self, name: str) -> int | None:
-        """A tensor's `TensorProto.DataType`, if known."""
+        """Return a tensor's `TensorProto.DataType`, if known."""
 
 
 class Value(str):
-    """A value's name, which goes wherever a name does, and what is known of it when asked.
+    """The name of a value, with properties that look up its type.
 
-    Empty, and so false, where an optional input is absent.
+    It is empty, and so false, where an optional input is absent.
     """
 
-    __slots__ = ("_known",)
-    _known: Known
+    __slots__ = ("_types",)
+    _types: TypeLookup
 
-    def __new__(cls, name: str, known: Known) -> Value:
-        """The value called `name`, whose type `known` looks up."""
+    def __new__(cls, name: str, types: TypeLookup) -> Value:
+        """Return the value called `name`, whose type is looked up in `types`."""
         value = super().__new__(cls, name)
-        value._known = known
+        value._types = types
         return value
 
     @property
     def type(self) -> ValueType | None:
         """Its type, as far as it is known."""
-        return self._known.type(self)
+        return self._types.type(self)
 
     @property
     def elem_type(self) -> int | None:
         """Its `TensorProto.DataType`, if known."""
-        return self._known.elem_type(self)
+        return self._types.elem_type(self)
 
     @property
     def dims(self) -> Dims | None:
@@ -62,8 +62,8 @@ class Value(str):
         return None if found is None else found.rank
 
 
-class Emit(Protocol):
-    """Emits nodes of one operator; see `Operators`."""
+class NodeEmitter(Protocol):
+    """A function that emits nodes of one operator; see `Operators`."""
 
     @overload
     def __call__(
@@ -83,10 +83,11 @@ class Emit(Protocol):
 class Operators(ABC):
     """The operators of one opset, each a method: ``op.Gather(x, i, axis=0)`` emits a Gather.
 
-    Inputs that are None or empty are absent. Attributes are given by name: None leaves one out, an
-    `AttributeProto` is taken over. The node gives one output, with a name of its own, as a `Value`;
-    ``outputs=3`` gives a tuple of three, and a list of names gives what they say, and the first as
-    a `Value`. ``like=`` is the type of the first output, where shape inference cannot tell it.
+    Inputs that are None or empty are absent. Attributes are keywords: None leaves one out, an
+    `AttributeProto` is copied. By default the node has one output with a new name, which is
+    returned as a `Value`. With ``outputs=3`` it has three, returned as a tuple; with a list of
+    names it has these, and the first is returned. ``like=`` is the type of the first output, where
+    shape inference cannot find it.
 
     Attributes:
         opset: the opset by which the nodes are read.
@@ -94,7 +95,7 @@ class Operators(ABC):
 
     opset: int
 
-    def __getattr__(self, op_type: str) -> Emit:
+    def __getattr__(self, op_type: str) -> NodeEmitter:
         """Return the function that emits nodes of an operator.
 
         Raises:
@@ -102,8 +103,8 @@ class Operators(ABC):
         """
         if not op_type[:1].isupper():
             raise AttributeError(f"{type(self).__name__!r} has no attribute {op_type!r}")
-        check(op_type, self.opset)
-        return cast(Emit, partial(self._call, op_type))
+        require_operator(op_type, self.opset)
+        return cast(NodeEmitter, partial(self._call, op_type))
 
     def emit(
         self,
@@ -113,11 +114,11 @@ class Operators(ABC):
         like: ValueType | None = None,
         **attributes: Any,
     ) -> Value:
-        """Emit a node of an operator whose name is not written here, as its method would.
+        """Emit a node of an operator that is known by its name only, as its method would.
 
-        Dtype and shape of what it gives are those that the operator's definition says.
+        The output has the dtype and shape that the operator's definition says.
         """
-        emit: Emit = getattr(self, op_type)
+        emit: NodeEmitter = getattr(self, op_type)
         return emit(*inputs, outputs=outputs, like=like, **attributes)
 
     def _call(
@@ -145,19 +146,19 @@ class Operators(ABC):
 
     @abstractmethod
     def _fresh(self, op_type: str) -> str:
-        """A new name that derives from an operator's."""
+        """Return a new name that contains an operator's."""
 
     @abstractmethod
     def _new(self) -> NodeProto:
-        """An empty message for a node."""
+        """Return an empty node."""
 
     @abstractmethod
-    def _accept(self, node: NodeProto, like: ValueType | None) -> Known:
-        """Take a node that is written; where the types of its outputs are looked up."""
+    def _accept(self, node: NodeProto, like: ValueType | None) -> TypeLookup:
+        """Add a node that is complete; return the look-up of the types of its outputs."""
 
 
-def check(op_type: str, opset: int) -> None:
-    """Raise `AttributeError` where an opset has no such operator, or one that is deprecated."""
+def require_operator(op_type: str, opset: int) -> None:
+    """Raise `AttributeError` where an opset lacks an operator or deprecates it."""
     if not schemas.defines(op_type, opset):
         since = schemas.versions(op_type)
         raise AttributeError(

@@ -33,12 +33,12 @@ def cast(context: Context, name: str, to: int, outputs: Sequence[str] | None = N
 
 
 def computed_in(context: Context, wide: int) -> tuple[NodeProto, int]:
-    """``Op(x)`` becomes ``Cast(Op(Cast(x)))``, computing in the dtype `wide`.
+    """``Op(x)`` becomes ``Cast(Op(Cast(x)))``, which computes in the dtype `wide`.
 
     Only the first input and the first output have the narrow dtype.
 
     Returns:
-        the node in the middle, and the dtype that was there before.
+        the node in the middle, and the narrow dtype.
     """
     data, output = context.node.input[0], context.node.output[0]
     narrow = context.need_elem_type(data, "it must be cast back to it")
@@ -49,13 +49,13 @@ def computed_in(context: Context, wide: int) -> tuple[NodeProto, int]:
 
 
 def widened(context: Context, integers: int) -> tuple[str, int, int]:
-    """Return the node's first input, in its shape, in the dtype to compute in.
+    """Return the node's first input cast to the dtype to compute in.
 
-    Halves are computed in float, integers in the dtype `integers` (0: their own), everything else
-    in its own dtype.
+    Float16 and bfloat16 are computed in float, integers in the dtype `integers` (0 for their own),
+    all others in their own.
 
     Returns:
-        the name of the value, the dtype that was given, the dtype to compute in.
+        the name of the value, its dtype before, the dtype to compute in.
     """
     data = context.input(0)
     given = context.need_elem_type(data, "the dtype to compute in depends on it")
@@ -70,7 +70,7 @@ def widened(context: Context, integers: int) -> tuple[str, int, int]:
 def replace_and_cast_back(
     context: Context, op_type: str, inputs: Sequence[str], given: int, working: int, **values: Any
 ) -> None:
-    """Emit the last node of what replaces a node, and a Cast back to the dtype given."""
+    """Emit the last node of a replacement, computed in `working`, and a Cast back to `given`."""
     if working == given:
         context.replace(op_type, inputs, keep=(), **values)
     else:

@@ -1,4 +1,4 @@
-"""Emission: a node on its way across a boundary, and the nodes that replace it."""
+"""A node that is to cross a boundary, and the nodes emitted to replace it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.builder import Operators, Value, check, fill
+from onnxreduce_cli.emit.builder import Operators, Value, fill, require_operator
 from onnxreduce_cli.emit.node_facts import Array, Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.edit import reference_node
@@ -22,7 +22,7 @@ def as_array(values: Any, dtype: np.dtype[Any]) -> Array:
     """Return numbers as an array of a dtype.
 
     Raises:
-        Blocked: one of them is beyond it.
+        Blocked: one of them is out of its range.
     """
     try:
         return np.asarray(values, dtype)
@@ -31,12 +31,12 @@ def as_array(values: Any, dtype: np.dtype[Any]) -> Array:
         raise Blocked(reason, "mend the model") from error
 
 
-class Emitted(NamedTuple):
+class EmittedNode(NamedTuple):
     """A node that a step emitted.
 
     Attributes:
         node: the node.
-        opset: the opset by which it is read; the engine takes it on from there.
+        opset: the opset by which it is read; the engine converts it from there on.
     """
 
     node: NodeProto
@@ -44,29 +44,27 @@ class Emitted(NamedTuple):
 
 
 class _Description:
-    """What a step says of what it does to this node; one for all bindings of a context."""
+    """The text by which a step describes its change; shared by all bindings of a context."""
 
     def __init__(self) -> None:
         self.text = ""
 
 
 class Context(NodeFacts):
-    """One node on its way across one boundary, bound to the opset by which new nodes are read.
+    """A node that is to cross a boundary, bound to the opset by which emitted nodes are read.
 
-    The engine binds it to the far side of the boundary. A step that replaces the node by operators
-    that came later, or are read as they were at another opset, binds it to that with `at`; the
-    steps of what it emits take that across the boundary then.
+    The engine binds it to the far side of the boundary. A step that needs operators of another
+    opset binds it to that with `at`; the emitted nodes are then converted by their own steps.
 
     Attributes:
         target_opset: the opset that the whole conversion leads to.
-        may_loop: whether a Loop or an If may be written that was not there.
-        op: the operators of the opset that emitted nodes are read by; see `Operators`.
+        may_loop: whether control flow may be emitted that was not there.
+        op: the operators of the opset by which emitted nodes are read; see `Operators`.
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
-        taken_over: the names of graphs within what is emitted, each with that of the node's
-            attribute whose graph it takes over: with the nodes as they are here, or none of them
-            yet, and maybe others around.
+        taken_over: for the name of a graph in an emitted node, the attribute whose graph it takes
+            over: with the same nodes or none of them yet, and maybe others around them.
     """
 
     def __init__(
@@ -85,7 +83,7 @@ class Context(NodeFacts):
         super().__init__(node, scope, source_opset, workspace, lookups)
         self.target_opset = target_opset
         self.may_loop = may_loop
-        self.emitted: list[Emitted] = []
+        self.emitted: list[EmittedNode] = []
         self.initializers: list[TensorProto] = []
         self.warnings: list[str] = []
         self.taken_over: dict[str, str] = {}
@@ -94,16 +92,16 @@ class Context(NodeFacts):
         self._description = _Description()
 
     def at(self, opset: int) -> Context:
-        """Return the same context, whose new nodes are read by another opset.
+        """Return this context bound to another opset.
 
-        What was emitted before stays as it is, and what either emits replaces the one node.
+        Both emit into the same list of nodes, which replace the one node.
         """
         bound = shallow_copy(self)
         bound._opset = opset
         return bound
 
     def afresh(self) -> Context:
-        """Return the same context as it was at first: what was emitted through it is left out."""
+        """Return this context as it was at first, without the nodes that were emitted."""
         fresh = shallow_copy(self)
         fresh.emitted, fresh.initializers, fresh.warnings = [], [], []
         fresh.taken_over = {}
@@ -117,7 +115,7 @@ class Context(NodeFacts):
 
     @property
     def description(self) -> str:
-        """What is to be said of what is done to this node beside what the nodes emitted show."""
+        """The description of the change, beside what the emitted nodes show."""
         return self._description.text
 
     @description.setter
@@ -125,7 +123,7 @@ class Context(NodeFacts):
         self._description.text = text
 
     def warn(self, text: str) -> None:
-        """Leave a remark for the user about this site, once."""
+        """Add a remark for the user about this site, once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
@@ -147,7 +145,7 @@ class Context(NodeFacts):
         keep: Sequence[str] | None = None,
         **values: Any,
     ) -> NodeProto:
-        """Emit the node that stands in for the original: its name, documentation, metadata.
+        """Emit the node that replaces the original, with its name, documentation and metadata.
 
         Args:
             op_type: the operator; by default unchanged.
@@ -158,7 +156,7 @@ class Context(NodeFacts):
             values: attributes to set; None leaves one out.
         """
         if op_type is not None:
-            check(op_type, self._opset)
+            require_operator(op_type, self._opset)
         node = self._workspace.drafts.node.add()
         node.CopyFrom(self.node)
         if op_type is not None:
@@ -172,19 +170,19 @@ class Context(NodeFacts):
             del node.input[:]
         fill(node, inputs or (), values)
         if outputs is None:
-            # What it gives keeps the types it has.
-            self.emitted.append(Emitted(node, self._opset))
+            # Its outputs keep their types.
+            self.emitted.append(EmittedNode(node, self._opset))
         else:
             node.output[:] = outputs
             self._accept(node)
         return node
 
     def state_type(self, name: str, like: ValueType) -> None:
-        """State the dtype and shape of an emitted value, where shape inference cannot find them."""
+        """Record the type of an emitted value, where shape inference cannot find it."""
         self._workspace.facts.declare_type(self.scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
-        """Emit a node once more, with other inputs and outputs."""
+        """Emit a copy of a node with other inputs and outputs."""
         copy = self._workspace.drafts.node.add()
         copy.CopyFrom(node)
         copy.input[:] = inputs
@@ -194,21 +192,18 @@ class Context(NodeFacts):
 
     @property
     def unchanged(self) -> bool:
-        """Whether the step left the node as it is."""
+        """True if the step left the node as it is."""
         return not self.emitted and not self.initializers
 
     def move_to_initializer(self, tensor: TensorProto) -> None:
-        """Let an initializer with the node's output's name take its place."""
+        """Replace the node by an initializer with the name of its output."""
         copy = TensorProto()
         copy.CopyFrom(tensor)
         copy.name = self.node.output[0]
         self.initializers.append(copy)
 
     def taken_for(self, tensor: TensorProto, elem_type: int, dims: Sequence[int]) -> Value:
-        """Return a constant of dtype `elem_type` and shape `dims` with the bytes of a tensor.
-
-        The bytes are not looked at.
-        """
+        """Return a constant of dtype `elem_type` and shape `dims` with the bytes of a tensor."""
         copy = self._workspace.drafts.initializer.add()
         copy.CopyFrom(tensor)
         copy.data_type = elem_type
@@ -225,10 +220,10 @@ class Context(NodeFacts):
         """Return a constant of the scope: an initializer, or a Constant node in a function body.
 
         It has the dtype and the shape of the array; a sequence of n ints becomes int64 of shape
-        [n]. Equal constants of one scope are one.
+        [n]. Equal constants of a scope are shared.
 
         Raises:
-            Blocked: an int is beyond int64.
+            Blocked: an int is out of the range of int64.
         """
         quick = None
         if isinstance(values, (list, tuple)):
@@ -262,7 +257,7 @@ class Context(NodeFacts):
         return self.array(as_array(value, dtype), hint)
 
     def reference(self, attribute: AttributeProto, hint: str) -> Value:
-        """Return what a reference to an attribute of the function holds, int64 of shape [n]."""
+        """Return the value of an attribute of the function as a tensor, int64 of shape [n]."""
         key = ("reference", attribute.ref_attr_name)
         name = self._constants.get(key)
         if name is None:
@@ -275,7 +270,7 @@ class Context(NodeFacts):
         return Value(name, self)
 
     def _accept(self, node: NodeProto) -> None:
-        self.emitted.append(Emitted(node, self._opset))
+        self.emitted.append(EmittedNode(node, self._opset))
         own = list(self.node.output)
         names = [name for name in node.output if name not in own]
         self._lookups.note(more=True)
@@ -283,7 +278,7 @@ class Context(NodeFacts):
 
 
 class Builder(Operators):
-    """The operators of one opset, which a context emits."""
+    """The operators of one opset, emitted into a context."""
 
     def __init__(self, context: Context, opset: int) -> None:
         self.opset = opset

@@ -1,4 +1,4 @@
-"""Sets of tensor dtypes, as `TensorProto.DataType`, that many operators tell apart."""
+"""Sets of tensor dtypes, as `TensorProto.DataType`, that many operators distinguish."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SIGNED = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, Tens
 UNSIGNED = frozenset(
     {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
 )
-#: Without those of 2 and 4 bits, which no operator computes in.
+#: The integers without those of 2 and 4 bits, in which no operator computes.
 INTEGERS = SIGNED | UNSIGNED
 INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
 #: The floats of 16 bits.

@@ -1,6 +1,6 @@
-"""The factors of sizes, by which one size is known to be 0 where another is.
+"""The factors of sizes, from which it follows that one size is 0 where another is.
 
-A size is 0 where one of its factors is. So where it has all factors of another, as ``4 * batch``
+A size is 0 where one of its factors is. So if it has all factors of another size, as ``4 * batch``
 has those of ``batch``, it is 0 wherever that is.
 """
 
@@ -16,19 +16,19 @@ from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.domains import is_default
 
-#: What can be 0: a dimension's name, a dimension without one (a value and an axis), or 0 itself.
+#: A factor that can be 0: a dimension's name, a dimension without one (value and axis), or 0.
 Factor = str | tuple[str, int] | int
-#: The factors of a size, those left out that are never 0; each is one way to write it.
+#: The ways to write a size as a product, each the set of its factors that can be 0.
 Ways = tuple[frozenset[Factor], ...]
 
-#: How many nodes are looked through, one behind the other.
+#: How many nodes are traced back, one behind the other.
 _DEPTH = 16
 #: How many ways to write one size are kept.
 _MOST_WAYS = 4
 
 
 def is_never_zero(size: Ways) -> bool:
-    """Return whether a size is known to be above 0."""
+    """Return whether a size is known to be positive."""
     return frozenset() in size
 
 
@@ -45,10 +45,10 @@ def of_number(number: int) -> Ways:
 
 
 class Factors:
-    """The factors of the sizes that a node reads, each value looked at once."""
+    """The factors of the sizes that a node reads; each value is traced once."""
 
     def __init__(self, context: Context) -> None:
-        """Look at what a node reads."""
+        """Start without traced values, for the inputs of a node."""
         self._context = context
         self._depth = 0
         self._dims: dict[str, list[Ways] | None] = {}
@@ -59,12 +59,12 @@ class Factors:
         return self._once(self._dims, name, self._find_dims)
 
     def of_elements(self, name: str) -> list[Ways] | None:
-        """Return the factors of each element of sizes: int64 of shape [n], or one of rank 0.
+        """Return the factors of each element of sizes, int64 of shape [n] or a scalar.
 
-        An element of which nothing is known has no ways.
+        An element about which nothing is known has no ways.
 
         Returns:
-            None where not even their number is known.
+            None where their number is not known.
         """
         return self._once(self._elements, name, self._find_elements)
 
@@ -98,7 +98,7 @@ class Factors:
         return [own + more for own, more in zip(found, traced, strict=True)]
 
     def _traced_dims(self, name: str) -> list[Ways]:
-        """Return the factors of the dimensions that a Reshape or a Transpose gives; else none."""
+        """Return the factors of the dimensions of the output of a Reshape or a Transpose."""
         node = self._producer(name)
         if node is None:
             return []
@@ -108,7 +108,7 @@ class Factors:
             if axes is UNKNOWN:
                 return []
             return [data[axis] for axis in axes] if sorted(axes) == sorted(range(len(data))) else []
-        # Without allowzero a 0 is not the size.
+        # Without allowzero a 0 stands for another size.
         if node.op_type == "Reshape" and self._value(node, "allowzero", 0) not in (0, UNKNOWN):
             return self.of_elements(node.input[1]) or []
         return []
@@ -129,7 +129,7 @@ class Factors:
         return [ways if number is None else of_number(number) for number, ways in pairs]
 
     def _traced_elements(self, name: str) -> list[Ways] | None:
-        """Return the factors of the elements that a node computes; None where it is not known."""
+        """Return the factors of the elements that a node computes; None if they are not known."""
         node = self._producer(name)
         if node is None:
             return None
@@ -161,7 +161,7 @@ class Factors:
         return [data[index] for index in indices] if fit else None
 
     def _leaves(self, node: NodeProto, count: int) -> bool:
-        """Return whether a node gives a list of `count` numbers, or the one number, as it is."""
+        """Return whether a node's output has the `count` elements of its input, in their order."""
         if node.op_type == "Cast":
             return bool(self._value(node, "to") == TensorProto.INT64)
         if node.op_type == "Identity":
@@ -177,7 +177,7 @@ class Factors:
 
 
 def _products(first: list[Ways], second: list[Ways]) -> list[Ways] | None:
-    """Return the factors of products, of lists as long as each other, or by one number."""
+    """Return the factors of the products of two lists of sizes, of which one may be a scalar."""
     if len(first) != len(second):
         if len(first) == 1:
             first = first * len(second)

@@ -1,4 +1,4 @@
-"""Indices: known not to be negative, or counted from the front."""
+"""Indices that are never negative, and indices made non-negative."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.model.domains import is_default
 
-#: Operators of which no output is negative.
+#: Operators whose outputs are never negative.
 _WITHOUT_NEGATIVES = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"})
-#: By operator the inputs of which the elements are moved, or rounded.
+#: By operator, the inputs whose elements the output consists of, perhaps rounded.
 _MOVING = {
     **dict.fromkeys(("Concat", "Min"), slice(None)),
     "Range": slice(0, 3, 2),
@@ -26,17 +26,17 @@ _MOVING = {
     **dict.fromkeys(("Identity", "Reshape", "Slice", "Split", "Squeeze"), slice(1)),
     **dict.fromkeys(("Tile", "Transpose", "Unsqueeze"), slice(1)),
 }
-#: How many values are looked at.
+#: How many values are traced back.
 _LOOKED_AT = 24
 
 _NEVER_BELOW_ZERO = UNSIGNED | {TensorProto.BOOL}
 
 
 def never_negative(context: Context, name: str) -> bool:
-    """Return whether no element of a value of numbers is ever negative, as far as is known."""
+    """Return whether the elements of a value are known to be never negative."""
     waiting = [name]
     for _ in range(_LOOKED_AT):
-        decisive = _decisive(context, waiting.pop())
+        decisive = _sources_of_sign(context, waiting.pop())
         if decisive is None:
             return False
         waiting += decisive
@@ -45,8 +45,12 @@ def never_negative(context: Context, name: str) -> bool:
     return False
 
 
-def _decisive(context: Context, name: str) -> Sequence[str] | None:
-    """The values without negative elements of which a value has none; None if it may have some."""
+def _sources_of_sign(context: Context, name: str) -> Sequence[str] | None:
+    """Return the values that must have no negative elements for a value to have none.
+
+    Returns:
+        None where it may have some in any case.
+    """
     array = context.constant(name)
     if array is not None:
         return () if array.dtype.kind in "iubf" and bool((array >= 0).all()) else None
@@ -72,16 +76,14 @@ def _decisive(context: Context, name: str) -> Sequence[str] | None:
 
 
 def _may_wrap(context: Context, given: str, name: str) -> bool:
-    """Whether a Cast may give something negative of what is not, being beyond the dtype."""
+    """Return whether a Cast may make positive numbers negative, as they are out of range."""
     if context.elem_type(name) != TensorProto.INT64:
         return True
     return context.elem_type(given) in (None, TensorProto.UINT64)
 
 
 def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
-    """Return the size of a dimension of a tensor of any dtype, of rank 0 in `elem_type`, the dtype
-    of the indices into it.
-    """
+    """Return the size of a dimension as a scalar of dtype `elem_type`, that of the indices."""
     op = context.op
     known = context.type(name)
     if known is not None and known.dims is not None:
@@ -101,11 +103,10 @@ def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
 
 
 def from_front(context: Context, indices: str, size: str, elem_type: int) -> Value:
-    """Return indices of dtype `elem_type`, in their shape, with `size` (of rank 0) added to
-    negative ones.
+    """Return indices of dtype `elem_type` with `size`, a scalar, added to negative ones.
 
-    ``indices + Cast(indices < 0) * size``; compared in float, which every opset does and which
-    keeps the sign of every integer.
+    That is ``indices + Cast(indices < 0) * size``, compared in float, as every opset can do that
+    and every integer keeps its sign.
     """
     op = context.op
     zero = context.scalar(0.0, "zero")

@@ -14,11 +14,11 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
-class Carried(NamedTuple):
-    """A value that goes from round to round, or that each round gives.
+class LoopValue(NamedTuple):
+    """A loop-carried value, or a scan output.
 
     Attributes:
-        name: what it is at the beginning, or what a round gives.
+        name: the name of the initial value, or of the scan output in a round.
         elem_type: its `TensorProto.DataType`; 0 if it is not known.
         dims: its dimensions as far as they are known; None if not even the rank is.
     """
@@ -28,14 +28,14 @@ class Carried(NamedTuple):
     dims: Dims | None
 
     def info(self, name: str) -> Any:
-        """Its type under another name; without a type where it is for shape inference to tell."""
+        """Return its value info under another name, without a type if the dtype is not known."""
         if not self.elem_type:
             return ValueInfoProto(name=name)
         return helper.make_tensor_value_info(name, self.elem_type, self.dims)
 
 
-class Nodes(Operators):
-    """The nodes of a graph within a graph while it is written; they may read what is around it.
+class SubgraphBuilder(Operators):
+    """The operators of one opset, emitted into a subgraph; its nodes may read outer values.
 
     Attributes:
         nodes: the nodes so far.
@@ -54,56 +54,57 @@ class Nodes(Operators):
 
     def _accept(self, node: NodeProto, like: ValueType | None) -> Context:
         self.nodes.append(node)
-        assert like is None  # Inference tells the types within graphs.
+        assert like is None  # Shape inference finds the types in subgraphs.
         return self._context
 
 
-class Body(Nodes):
+class LoopBody(SubgraphBuilder):
     """The body of a Loop.
 
     Attributes:
-        round: the number of the round, an int64 of rank 0.
-        values: what goes from round to round, as this round gets it: of the dtypes and shapes of
-            what is carried.
-        again: a bool of rank 0, whether there is another round; empty where the count says it.
+        round: the number of the round, an int64 scalar.
+        values: the loop-carried values at the start of the round.
+        again: a bool scalar, whether there is another round; empty where only the count matters.
     """
 
-    def __init__(self, context: Context, carried: Sequence[Carried]) -> None:
+    def __init__(self, context: Context, carried: Sequence[LoopValue]) -> None:
         super().__init__(context)
         self.round = context.fresh("round")
         self.values = [context.fresh("current") for _ in carried]
         self.again = ""
 
     def this(self, name: str, axis: int) -> Value:
-        """Return the slice that is this round's, of size 1 along `axis`, in the tensor's dtype."""
+        """Return the slice of a tensor at the round's number along `axis`, of size 1 there."""
         one = self._context.array([1], "one")
         return self.Gather(name, self.Reshape(self.round, one), axis=axis)
 
 
-def branch(context: Context, write: Callable[[Nodes], str], elem_type: int = 0) -> GraphProto:
-    """A branch of an If: a graph without inputs that gives the one value whose nodes `write` emits.
+def branch(
+    context: Context, write: Callable[[SubgraphBuilder], str], elem_type: int = 0
+) -> GraphProto:
+    """Return a branch of an If: a graph without inputs whose output `write` emits and returns.
 
-    Its shape is for shape inference to tell, and its dtype too if `elem_type` is 0.
+    Shape inference finds the shape of the output, and its dtype if `elem_type` is 0.
     """
-    nodes = Nodes(context)
+    nodes = SubgraphBuilder(context)
     given = write(nodes)
-    output = Carried(given, elem_type, None).info(given)
+    output = LoopValue(given, elem_type, None).info(given)
     return GraphProto(name=given, node=nodes.nodes, output=[output])
 
 
 def turn_into_loop_body(
     context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto], number: str = ""
 ) -> None:
-    """Make a graph of what one round does the body of a Loop of a count, without a condition.
+    """Turn a graph, which computes one round, into the body of a Loop with a count only.
 
-    A Loop of one round or none stands for an If where branches must give one shape: what a Loop
-    carries may change its shape.
+    A Loop of one round or none replaces an If where both branches must have one shape, as a
+    loop-carried value may change its shape.
 
     Args:
-        context: the node's.
-        graph: the nodes that give what the round does, and what they give.
-        carried: what goes in; without shapes where these may change.
-        number: what the nodes call the number of the round, an int64 of rank 0, if they read it.
+        context: the node.
+        graph: the nodes and outputs of a round.
+        carried: the loop-carried values; without shapes where these may change.
+        number: the name that the nodes have for the number of the round, an int64 scalar, if any.
     """
     names = (number or context.fresh("round"), context.fresh("unfinished"))
     again = context.fresh("again")
@@ -123,36 +124,38 @@ def turn_into_loop_body(
 def put_nodes_around(
     graph: GraphProto, before: Sequence[NodeProto], after: Sequence[NodeProto]
 ) -> None:
-    """Add nodes before and after those that a graph has."""
+    """Add nodes before and after the nodes of a graph."""
     nodes = [*before, *graph.node, *after]
-    # Copies of all, for to delete the graph's own empties them.
+    # Copies of all, as deleting the graph's own nodes empties them.
     copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(copies)
 
 
-#: Emits a round's nodes; gives the values for the next round, and what is collected of each.
-Round = Callable[[Body], tuple[Sequence[str], Sequence[Carried]]]
+#: Emits a round's nodes; returns the loop-carried values for the next round, and the scan outputs.
+WriteRound = Callable[[LoopBody], tuple[Sequence[str], Sequence[LoopValue]]]
 
 
 def loop(
     context: Context,
     count: str,
-    carried: Sequence[Carried],
-    write: Round,
+    carried: Sequence[LoopValue],
+    write: WriteRound,
     purpose: str,
 ) -> tuple[list[str], GraphProto]:
-    """Return the inputs and the body of a Loop, and say that there is one; see `need_loops`.
+    """Return the inputs and the body of a Loop, and add it to the node's description.
+
+    See `need_loops` for when there may be one.
 
     Args:
-        context: the node's.
-        count: how many rounds there are, an int64 of one element.
-        carried: what goes from round to round, of the dtypes and shapes that it says.
+        context: the node.
+        count: the number of rounds, an int64 of one element.
+        carried: the loop-carried values.
         write: emits the nodes of a round.
-        purpose: what its rounds are of or for, as in ``a Loop over its indices``.
+        purpose: the end of the description, as in ``a Loop over its indices``.
     """
     context.description = f"a Loop {purpose}"
-    body = Body(context, carried)
+    body = LoopBody(context, carried)
     following, collected = write(body)
     unfinished = context.fresh("unfinished")
     again = body.Identity(body.again or unfinished)
@@ -178,18 +181,18 @@ def loop(
 
 def scan_body(
     context: Context,
-    inputs: Sequence[Carried],
-    write: Callable[[Nodes, list[Value]], Sequence[Carried]],
+    inputs: Sequence[LoopValue],
+    write: Callable[[SubgraphBuilder, list[Value]], Sequence[LoopValue]],
 ) -> GraphProto:
-    """The body of a Scan.
+    """Return the body of a Scan.
 
     Args:
-        context: of the step.
-        inputs: the types that the body gets: of the states, and of a slice of what is scanned.
-        write: emits a round's nodes, of its inputs; gives the states for the next round, and what
-            is stacked of each.
+        context: the node.
+        inputs: the types of its inputs: of the states, and of a slice of each scan input.
+        write: emits a round's nodes, given its inputs; returns the states for the next round, and
+            the scan outputs.
     """
-    body = Nodes(context)
+    body = SubgraphBuilder(context)
     names = [context.fresh("current") for _ in inputs]
     given = _outputs(body, names, write(body, names))
     return GraphProto(
@@ -200,10 +203,12 @@ def scan_body(
     )
 
 
-def _outputs(body: Nodes, inputs: Sequence[str], given: Sequence[Carried]) -> list[Carried]:
-    """Return a graph's outputs, with an Identity for each that is an input or was given before.
+def _outputs(
+    body: SubgraphBuilder, inputs: Sequence[str], given: Sequence[LoopValue]
+) -> list[LoopValue]:
+    """Return a graph's outputs, with an Identity for each that is an input or another output.
 
-    A graph's outputs must be neither; what they hold, and its dtype and shape, stay the same.
+    The outputs of a graph must be neither.
     """
     taken, outputs = set(inputs), []
     for item in given:

@@ -1,4 +1,4 @@
-"""What a step may ask about its node and the values around it."""
+"""The facts about a node and the values around it that a step can ask for."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Array = npt.NDArray[Any]
 
 
 class Workspace(NamedTuple):
-    """What all steps in one scope of the model share.
+    """The objects that all steps in one scope of the model share.
 
     Attributes:
-        facts: what is known of the model's values.
-        names: the names taken in the scope's tree.
+        facts: the facts about the model's values.
+        names: the names in use in the scope, its outer and inner scopes.
         constants: the constants that steps add to the scope.
         ir_version: the IR version that the model will have.
-        drafts: what holds new nodes: in one message they cost half of what each costs alone.
+        drafts: the message that new nodes are added to: that is twice as fast as one for each.
     """
 
     facts: ConversionFacts
@@ -43,16 +43,16 @@ class Workspace(NamedTuple):
 
 @dataclass(slots=True)
 class Lookups:
-    """What the steps of one node of the model looked up so far, as far as it must be sound.
+    """A record of the facts that the steps of one node have looked up so far.
 
     Each question of `NodeFacts` notes itself here.
 
     Attributes:
-        constants: the names of the values of which the elements were looked up; never a `Value`,
-            which knows whose lookups these are, so that neither would be freed at once.
-        types: whether the type of a value was, or its shape.
-        more: whether what they emit may depend on more than the node's operator and attributes,
-            the elements of `constants`, and the kinds of its inputs and outputs.
+        constants: the names of the values whose elements were looked up; plain strings, as a
+            `Value` would make a reference cycle.
+        types: whether the type or the shape of any value was.
+        more: whether the emitted nodes may depend on more than the node's operator and attributes,
+            the elements of `constants`, and the types of its inputs and outputs.
     """
 
     constants: set[str] = field(default_factory=set)
@@ -60,19 +60,19 @@ class Lookups:
     more: bool = False
 
     def note(self, *constants: str, types: bool = False, more: bool = False) -> None:
-        """Note a question: the constants that it read, whether for types, and for more."""
+        """Note the constants that a question reads, and whether it asks for types or for more."""
         self.constants.update(map(str, constants))
         self.types |= types
         self.more |= more
 
 
 class NodeFacts:
-    """A node, and what is known of it and of the values around it; questions emit nothing.
+    """A node with the facts about it and the values around it; asking emits nothing.
 
     Attributes:
-        node: the node, as it is on the near side; not to be changed.
-        scope: the graph or function body that holds it.
-        source_opset: the opset by which the node is read on the near side.
+        node: the node on the near side of the boundary; not to be changed.
+        scope: the graph or function body that contains it.
+        source_opset: the opset by which the node is read.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class NodeFacts:
         self._lookups = lookups
 
     def about(self, node: NodeProto) -> NodeFacts:
-        """Another node whose values this one's scope sees."""
+        """Return the facts about another node of this scope or one around it."""
         return NodeFacts(node, self.scope, self.source_opset, self._workspace, self._lookups)
 
     @property
     def lookups(self) -> Lookups:
-        """What was looked up so far."""
+        """The facts that were looked up so far."""
         return self._lookups
 
     @property
@@ -115,25 +115,25 @@ class NodeFacts:
 
     @property
     def in_main_graph(self) -> bool:
-        """Return whether the scope is the main graph, not one within it nor a function's body."""
+        """Return whether the scope is the main graph, not a subgraph or a function body."""
         return self.scope.parent is None and not isinstance(self.scope.container, FunctionProto)
 
     def input(self, index: int) -> Value:
-        """The node's input at `index`; empty where it is absent."""
+        """Return the node's input at `index`; empty where it is absent."""
         return Value(self.node.input[index] if index < len(self.node.input) else "", self)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """The attribute as it stands, to be handed on; None where it is absent.
+        """Return the attribute itself, to copy it; None where it is absent.
 
-        It may be a reference, which holds no value: see `value`.
+        It may be a reference, which has no value: see `value`.
         """
         return attributes.find(self.node, name)
 
     def value(self, name: str, default: Any = None) -> Any:
-        """The attribute's value, or `default`.
+        """Return the attribute's value, or `default`.
 
         Raises:
-            Blocked: the attribute refers to one of the function's, which calls set differently.
+            Blocked: it refers to an attribute of the function that calls set differently.
         """
         value = self.known_value(name, default)
         if value is UNKNOWN:
@@ -144,18 +144,18 @@ class NodeFacts:
         return value
 
     def known_value(self, name: str, default: Any = None) -> Any:
-        """The attribute's value, `default`, or `UNKNOWN`; see `Calls.resolve_attribute`."""
+        """Return the attribute's value, `default` or `UNKNOWN`; see `Calls.resolve_attribute`."""
         attribute = self.attribute(name)
         if attribute is not None and attribute.ref_attr_name:
-            # What a reference stands for follows from the calls, not from the node alone.
+            # The value of a reference depends on the calls, not on the node alone.
             self._lookups.note(more=True)
         return self._facts.calls.resolve_attribute(self.scope, attribute, default)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
-        """The value of an attribute that is one of a few words, or `default`.
+        """Return the value of an attribute that is one of a few words, or `default`.
 
         Raises:
-            Blocked: it is another, or not known; see `value`.
+            Blocked: it is another word, or not known; see `value`.
         """
         found: str = self.value(name, default)
         if found not in choices:
@@ -163,7 +163,7 @@ class NodeFacts:
         return found
 
     def possible_values(self, name: str, default: Any = None) -> list[Any]:
-        """Every value that the attribute may have: one, or one for each call of the function.
+        """Return every value that the attribute may have: one, or one for each function call.
 
         Raises:
             Blocked: a value is not known, or nothing calls the function.
@@ -180,32 +180,32 @@ class NodeFacts:
         return [self.value(name, default)] if not found or UNKNOWN in found else found
 
     def constant(self, name: str) -> Array | None:
-        """The value, if it is the same for every run; see `Constants.constant`."""
+        """Return a value, if it is the same for every run; see `Constants.constant`."""
         self._lookups.note(name)
         return self._facts.constant(self.scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
-        """The elements of a list of integers, None for each that is only known at run time.
+        """Return the elements of a list of integers, None for those known at run time only.
 
         Returns:
-            None where not even their number is known.
+            None where their number is not known.
         """
         self._lookups.note(name, more=True)
         return self._facts.elements(self.scope, name)
 
     def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
-        """Return for each of the int64 `sizes` whether it is that dimension of `data`."""
+        """Return for each of `sizes` whether it is `data`'s dimension of the same index."""
         self._lookups.note(types=True, more=True)
         return self._facts.kept_dims(self.scope, sizes, data)
 
     def producer(self, name: str) -> NodeProto | None:
-        """The node of the model that makes the value, if one does."""
+        """Return the node of the model that computes the value; None if none does."""
         self._lookups.note(more=True)
         owner = self.scope.resolve(name) if name else None
         return None if owner is None else owner.producer(name)
 
     def maker(self, name: str) -> NodeProto | None:
-        """The node that makes the value, if one does: one that was emitted, or the model's."""
+        """Return the node that computes the value, emitted or the model's; None if none does."""
         self._lookups.note(more=True)
         emitted = self._facts.generated(self.scope, name)
         return self.producer(name) if emitted is None else emitted[1]
@@ -218,7 +218,7 @@ class NodeFacts:
         return self._facts.model.is_read(self.scope, name)
 
     def readers(self, name: str) -> Sequence[NodeProto] | None:
-        """The nodes that read the value; None where they are not known, as of one generated."""
+        """Return the nodes that read the value; None if they are not known, as for new values."""
         if self.scope.function is not None:
             return None
         self._lookups.note(more=True)
@@ -227,32 +227,32 @@ class NodeFacts:
         return self._facts.model.readers(self.scope, name)
 
     def type(self, name: str) -> ValueType | None:
-        """The value's type as far as it is known."""
+        """Return the value's type as far as it is known."""
         self._lookups.note(types=True, more=True)
         return self._facts.type(self.scope, name)
 
     def elem_type(self, name: str) -> int | None:
-        """A tensor's `TensorProto.DataType`, if known."""
+        """Return a tensor's `TensorProto.DataType`, if known."""
         self._lookups.note(types=True)
         return self._facts.elem_type(self.scope, name)
 
     def kind(self, name: str) -> str | None:
-        """The value's type as schemas spell it, if known."""
+        """Return the value's type as schemas spell it, if known."""
         self._lookups.note(types=True)
         return self._facts.kind(self.scope, name)
 
     def allowed_kinds(self, name: str) -> frozenset[str] | None:
-        """The types that a value of unknown type may have, as schemas spell them."""
+        """Return the types that a value of unknown type may have, as schemas spell them."""
         self._lookups.note(types=True, more=True)
         return self._facts.allowed_kinds(self.scope, name)
 
     def rank(self, name: str) -> int | None:
-        """The value's rank, if known."""
+        """Return the value's rank, if known."""
         found = self.type(name)
         return None if found is None else found.rank
 
     def specialised_rank(self, name: str) -> int | None:
-        """The value's rank; None where it is only known at run time in any call.
+        """Return the value's rank; None where it is known at run time only, in every call.
 
         Raises:
             Blocked: see `require_specialised`.
@@ -263,12 +263,12 @@ class NodeFacts:
         return rank
 
     def require_specialised(self, fact: str) -> None:
-        """Have a function specialised for its calls before a step does without a fact.
+        """Raise unless a fact stays unknown even if the function is specialised for its calls.
 
-        What is known takes fewer nodes than what is computed at run time.
+        A known fact takes fewer nodes than one that is computed at run time.
 
         Raises:
-            Blocked: a copy of the function for some of its calls may know it.
+            Blocked: the fact may be known in a copy of the function for some of its calls.
         """
         function = self.scope.function
         if function is None:
@@ -282,7 +282,7 @@ class NodeFacts:
             )
 
     def need_rank(self, name: str, purpose: str) -> int:
-        """The value's rank.
+        """Return the value's rank.
 
         Raises:
             Blocked: it is not known; `purpose` says what it is needed for.
@@ -297,7 +297,7 @@ class NodeFacts:
         return rank
 
     def need_elem_type(self, name: str, purpose: str) -> int:
-        """The value's `TensorProto.DataType`.
+        """Return the value's `TensorProto.DataType`.
 
         Raises:
             Blocked: it is not known; `purpose` says what it is needed for.
@@ -313,7 +313,7 @@ class NodeFacts:
         return elem_type
 
     def _check_type(self, name: str) -> None:
-        """Raise `Blocked` where a value is an input that the operator does not take."""
+        """Raise `Blocked` where an input has a type that the operator does not take."""
         op_type, opset = self.node.op_type, self.source_opset
         if name not in self.node.input or not schemas.exists(op_type, opset):
             return
@@ -325,10 +325,10 @@ class NodeFacts:
             )
 
     def argument_is_set(self, name: str) -> bool:
-        """Return whether the function's attribute `name` has a value in every call (else in none).
+        """Return whether all calls of the function give its attribute `name`; False if none does.
 
         Raises:
-            Blocked: some calls give one, others don't.
+            Blocked: some calls give it, others do not.
         """
         function = self.scope.function
         assert isinstance(function, FunctionProto)
@@ -342,7 +342,7 @@ class NodeFacts:
         return True in given or (not given and name in function.attribute)
 
     def subgraph_types(self, name: str) -> list[ValueType | None]:
-        """The types of what the graph in attribute `name` gives, as far as they are known."""
+        """Return the types of the outputs of the graph in attribute `name`, as far as known."""
         attribute = self.attribute(name)
         assert attribute is not None
         self._lookups.note(types=True, more=True)
@@ -351,7 +351,7 @@ class NodeFacts:
         return [facts.type(inner, output.name) for output in graph.output]
 
     def tensor(self, name: str) -> TensorProto | None:
-        """The tensor that holds a constant, however large; None where there is none."""
+        """Return the tensor of a constant of any size; None where there is none."""
         self._lookups.note(more=True)
         owner = self.scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
@@ -363,9 +363,9 @@ class NodeFacts:
         return value.t if producer.op_type == "Constant" and value is not None else None
 
     def reference_behind(self, name: str) -> AttributeProto | None:
-        """The attribute reference that a constant holds; None where it holds none."""
+        """Return the attribute reference that a Constant node holds; None where it has none."""
         if self.scope.function is None:
-            return None  # Only the attributes of a function are referred to.
+            return None  # References exist in function bodies only.
         self._lookups.note(more=True)
         reference = self._constants.references.get(name)
         if reference is not None:

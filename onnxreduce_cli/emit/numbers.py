@@ -1,8 +1,8 @@
-"""Numbers and tensors that are known at conversion, or else only when the model runs.
+"""Formulas over numbers and tensors that are known at conversion, or at run time only.
 
-A formula is written once, over Python's ints and over terms: ``(size + 1) // 2 * stride``. It gives
-a constant where all that it is made of is known, and nodes otherwise: when something reads its
-name, so that what nobody reads is never emitted.
+A formula is written once, over Python's ints and over terms: ``(size + 1) // 2 * stride``. Its
+result is a constant if all operands are known. Otherwise nodes are emitted when its name is first
+read, so that unread results never are.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.model.values import numpy_dtype
 
-#: Constants of more elements are not written into a model but computed when it runs.
+#: Up to how many elements constants are written into a model; larger ones are computed by nodes.
 LARGEST_CONSTANT = 1 << 20
 
 
-class Later:
-    """A tensor of any dtype and shape that is emitted when its name is first asked for, and once.
+class LazyTensor:
+    """A tensor that is emitted once, when its name is first read.
 
     Its dtype need not be known, unlike that of a `Term`.
     """
@@ -44,35 +44,35 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A tensor in a formula, known at conversion or else computed when the model runs.
+    """A tensor in a formula, known at conversion or computed by nodes.
 
-    Operators broadcast as NumPy's do, and give the dtype of what they take unless they say another.
+    Operators broadcast as NumPy's do, and keep the dtype unless they say otherwise.
 
     Attributes:
-        context: where nodes are emitted.
-        value: the numbers, or the tensor that holds them when the model runs.
+        context: the context that nodes are emitted into.
+        value: the numbers if they are known, else the tensor that holds them at run time.
         elem_type: its `TensorProto.DataType`.
-        is_sizes: whether it is int64 of shape [1] (or [n], a number for each place), as Slice,
-            Reshape and Tile take sizes, and not of rank 0. Numbers beside it are of shape [1] then,
-            and to add 0 or to multiply by 1 emits nothing.
+        is_sizes: whether it is int64 of shape [1] or [n], not a scalar, as Slice, Reshape and Tile
+            take sizes. Numbers combined with it get shape [1] then, and adding 0 or multiplying by
+            1 emits nothing.
     """
 
     context: Context
-    value: Array | Later | str
+    value: Array | LazyTensor | str
     elem_type: int
     is_sizes: bool = False
 
     @property
     def known(self) -> Array | None:
         """The numbers, if they are known at conversion."""
-        return None if isinstance(self.value, (Later, str)) else self.value
+        return None if isinstance(self.value, (LazyTensor, str)) else self.value
 
     @property
     def name(self) -> str:
         """The name of the tensor, which becomes a constant if it is known."""
         if isinstance(self.value, str):
             return self.value
-        if isinstance(self.value, Later):
+        if isinstance(self.value, LazyTensor):
             return self.value.name
         return self.context.array(self.value, "number")
 
@@ -114,15 +114,15 @@ class Term:
         return self._beside(other) // self
 
     def floor(self) -> Term:
-        """Return the highest whole numbers that are not above."""
+        """Return the numbers rounded down."""
         return self._with("Floor", np.floor)
 
     def ceil(self) -> Term:
-        """Return the lowest whole numbers that are not below."""
+        """Return the numbers rounded up."""
         return self._with("Ceil", np.ceil)
 
     def round(self) -> Term:
-        """Return the nearest whole numbers, the even one of two."""
+        """Return the numbers rounded to the nearest integers, halves to even ones."""
         return self._with("Round", np.rint)
 
     def abs(self) -> Term:
@@ -146,25 +146,25 @@ class Term:
         return self._with("Max", np.maximum, other)
 
     def _must_repeat(self, other: Term | float) -> bool:
-        """Return whether the shapes must be the same, as for Max before opset 8, and may differ."""
+        """Return whether shapes may differ but must not, as for Max before opset 8."""
         if self.context.target_opset >= 8 or not isinstance(other, Term):
             return False
         return self.known is None and other.known is None
 
     def less(self, other: Term | float) -> Term:
-        """Return booleans that say which are less."""
+        """Return booleans: whether each number is less."""
         return self._with("Less", np.less, other, elem_type=TensorProto.BOOL)
 
     def greater(self, other: Term | float) -> Term:
-        """Return booleans that say which are greater."""
+        """Return booleans: whether each number is greater."""
         return self._with("Greater", np.greater, other, elem_type=TensorProto.BOOL)
 
     def __or__(self, other: Term) -> Term:
-        """Return the disjunctions of booleans."""
+        """Return booleans: whether either is true."""
         return self._with("Or", np.logical_or, other)
 
     def __and__(self, other: Term) -> Term:
-        """Return the conjunctions of booleans."""
+        """Return booleans: whether both are true."""
         return self._with("And", np.logical_and, other)
 
     def negated(self) -> Term:
@@ -172,7 +172,7 @@ class Term:
         return self._with("Not", np.logical_not)
 
     def within(self, low: Term | float, high: Term | float) -> Term:
-        """Return the numbers, or the end that they are beyond."""
+        """Return the numbers clipped to a range."""
         return self.least(high).most(low)
 
     def cast(self, elem_type: int) -> Term:
@@ -192,7 +192,7 @@ class Term:
         return Term(self.context, self.known.take(index, axis), self.elem_type)
 
     def shaped(self, *dims: int) -> Term:
-        """Return the numbers in another shape; one dimension may be -1, a 0 leaves one as it is."""
+        """Return the numbers in another shape; as for Reshape, it may have one -1, and zeros."""
         if self.known is None:
             shape = self.context.array(list(dims), "shape")
             return self._later(lambda: self.context.op.Reshape(self.name, shape))
@@ -200,7 +200,7 @@ class Term:
         return Term(self.context, self.known.reshape(kept), self.elem_type)
 
     def sum(self, axis: int) -> Term:
-        """Return the sums along an axis, which is kept."""
+        """Return the sums along an axis, which stays with size 1."""
         if self.known is None:
             return self._later(
                 lambda: reduced(self.context, "ReduceSum", self.name, [axis], keep=True)
@@ -209,9 +209,9 @@ class Term:
         return Term(self.context, total, self.elem_type)
 
     def of_rank_0(self) -> Term:
-        """Return one size as an int64 of rank 0."""
+        """Return a size as an int64 scalar."""
         return Term(
-            self.context, Later(lambda: squeezed(self.context, self.name, [0])), self.elem_type
+            self.context, LazyTensor(lambda: squeezed(self.context, self.name, [0])), self.elem_type
         )
 
     def _leaves(self, other: Term | float, neutral: int) -> bool:
@@ -219,12 +219,12 @@ class Term:
         return self.is_sizes and not isinstance(other, Term) and other == neutral
 
     def _beside(self, number: float) -> Term:
-        """Return a number in the same dtype: of shape [1] beside sizes, else of rank 0."""
+        """Return a number in the same dtype, of shape [1] for sizes, else a scalar."""
         array = as_array([number] if self.is_sizes else number, numpy_dtype(self.elem_type))
         return Term(self.context, array, self.elem_type, self.is_sizes)
 
     def _later(self, write: Callable[[], str], elem_type: int | None = None) -> Term:
-        return Term(self.context, Later(write), elem_type or self.elem_type, self.is_sizes)
+        return Term(self.context, LazyTensor(write), elem_type or self.elem_type, self.is_sizes)
 
     def _with(
         self,
@@ -245,31 +245,31 @@ class Term:
         )
 
 
-#: A size or another integer: an int if it is known at conversion, or else a term of int64 and shape
-#: [1] (or [n], a number for each place).
+#: A size or another integer: an int if it is known at conversion, else an int64 term of shape [1]
+#: or [n].
 Number = int | Term
 
 
 def term(context: Context, value: Any, elem_type: int) -> Term:
-    """Return known numbers, of any shape, as a term of that shape in the dtype `elem_type`."""
+    """Return known numbers as a term of their shape and the dtype `elem_type`."""
     return Term(context, as_array(value, numpy_dtype(elem_type)), elem_type)
 
 
 def sizes(context: Context, value: str | Callable[[], str]) -> Term:
-    """Return an int64 tensor of shape [1] or [n], or what emits one, as a term."""
-    tensor = value if isinstance(value, str) else Later(value)
+    """Return an int64 tensor of shape [1] or [n], or a function that emits one, as a term."""
+    tensor = value if isinstance(value, str) else LazyTensor(value)
     return Term(context, tensor, TensorProto.INT64, is_sizes=True)
 
 
 def as_name(context: Context, number: Number) -> str:
-    """Return the name of a number's int64 tensor, of shape [1], or [n] as the number's own."""
+    """Return the name of an int64 tensor with a number, of shape [1] or the term's own, [n]."""
     if isinstance(number, int):
         return context.array([number], "number")
     return number.name
 
 
 def as_shape(context: Context, dims: Sequence[Number]) -> Value:
-    """Return dims, each an int or int64 of shape [1] or [n], behind each other: int64, [rank]."""
+    """Return dimensions concatenated to a shape, int64 of shape [rank]."""
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
         return context.array(known, "shape")
@@ -277,7 +277,7 @@ def as_shape(context: Context, dims: Sequence[Number]) -> Value:
 
 
 def at_least_zero(context: Context, number: Number) -> Number:
-    """Return a number, or 0 where it is negative: an int, or a term of the number's shape."""
+    """Return a number, or 0 where it is negative."""
     if isinstance(number, int):
         return max(0, number)
 
@@ -290,7 +290,7 @@ def at_least_zero(context: Context, number: Number) -> Number:
 
 
 def scalar(context: Context, number: Number) -> Term:
-    """Return a number, an int or int64 of shape [1], as an int64 term of rank 0."""
+    """Return a number as an int64 scalar term."""
     if isinstance(number, int):
         return term(context, number, TensorProto.INT64)
     return number.of_rank_0()

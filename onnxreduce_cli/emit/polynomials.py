@@ -1,4 +1,4 @@
-"""Polynomials, of which functions that are written out as arithmetic are made."""
+"""Polynomials, for functions that are written out as arithmetic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Context
 
 
 def clipped(context: Context, name: str, low: float, high: float, elem_type: int) -> Value:
-    """Return a tensor of dtype `elem_type`, a float, in its shape, cut off at both ends.
+    """Return a tensor of dtype `elem_type`, a float, clipped to a range.
 
     ONNX Runtime's Clip takes no doubles before opset 12.
     """

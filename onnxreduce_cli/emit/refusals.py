@@ -1,27 +1,27 @@
-"""Where steps write no control flow, and what they say where they block."""
+"""Reasons and advice of steps that block, above all where they would need control flow."""
 
 from __future__ import annotations
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 
-#: Below this opset no Loop is written for an operator that is none.
+#: Below this opset no Loop is emitted for other operators.
 LOOPS_FROM = 7
 #: From this opset on numbers are counted up to a size without a Loop, by NonZero.
 COUNTING_FROM = 9
 
 #: When a step blocks that counts up to a size, which takes a Loop before opset 9.
 NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {COUNTING_FROM}"
-#: When a step blocks that takes a Loop for tensors of unknown rank alone.
+#: When a step blocks that needs a Loop for tensors of unknown rank only.
 NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
 
 
-def refuse(context: Context, what: str) -> Blocked:
-    """The blocker of a node that no operators older than its own can replace.
+def no_equivalent(context: Context, what: str) -> Blocked:
+    """Return the exception for a node that no operators older than its own can replace.
 
     Args:
-        context: the node's.
-        what: what nothing does, as the end of a sentence.
+        context: the node.
+        what: what none of them does, as the end of a sentence.
     """
     return Blocked(
         f"nothing before opset {context.op.opset + 1} {what}",
@@ -32,14 +32,14 @@ def refuse(context: Context, what: str) -> Blocked:
 def need_loops(
     context: Context, reason: str, since: int, advice: str = "", *, rank_of: str = ""
 ) -> None:
-    """Raise `Blocked` unless control flow that was not there may be written for the node.
+    """Raise `Blocked` unless control flow that was not there may be emitted for the node.
 
     Args:
-        context: the node's.
+        context: the node.
         reason: what only control flow could do, and before which opset.
-        since: the opset from which it takes none.
+        since: the first opset at which none is needed.
         advice: what helps besides a later opset, as the end of a sentence.
-        rank_of: the value of unknown rank that it is needed for, if that is why.
+        rank_of: the value whose unknown rank is the reason, if any.
     """
     if context.may_loop and context.target_opset >= LOOPS_FROM:
         return
@@ -48,5 +48,5 @@ def need_loops(
     raise Blocked(reason, f"choose opset {since} or later{advice}", rank_of=rank_of)
 
 
-#: What lets a conversion know what else is only known at run time.
+#: Advice for what is known at run time only.
 OR_STATE_SHAPES = ", or state the shapes that it depends on in the model's value_info or inputs"

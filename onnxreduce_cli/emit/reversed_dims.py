@@ -1,8 +1,8 @@
 """Axes counted from the back of a tensor whose rank is not known.
 
-Transpose without `perm` puts the dimensions in reverse, however many there are: what was axis -1 is
-axis 0 then. It does so at every opset, for every dtype, with no dimensions and with empty ones.
-Where axes of the result are meant, as in Unsqueeze and OneHot, it is the same.
+Transpose without `perm` reverses the dimensions, however many there are: axis -1 becomes axis 0. It
+does so at every opset and for every dtype, also for scalars and empty tensors. The same works for
+axes of the result, as Unsqueeze and OneHot have them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def with_reversed_dims(context: Context, name: str, output: str = "") -> Value:
 
 
 def reversed_axes(axes: Iterable[int]) -> list[int]:
-    """Return negative axes as those of the tensor with reversed dimensions, in ascending order."""
+    """Return the axes that negative axes become when dimensions are reversed, sorted."""
     return sorted(-1 - axis for axis in axes)
 
 
@@ -33,10 +33,10 @@ def replace_with_reversed_dims(
     """``Op<axis=-2>(x)`` becomes ``Transpose(Op<axis=1>(Transpose(x)))``.
 
     Args:
-        context: the node's.
-        tensors: the indices of its inputs whose dimensions are reversed; those of all outputs are.
-        inputs: its inputs, where the axes are one that becomes another.
-        values: its attributes that become others, with the axes of reversed dimensions.
+        context: the node.
+        tensors: the indices of the inputs to reverse; all outputs are reversed.
+        inputs: the inputs, if the axes are an input that changes.
+        values: the attributes that change, with the axes of reversed dimensions.
     """
     inputs = list(context.node.input if inputs is None else inputs)
     outputs = list(context.node.output)

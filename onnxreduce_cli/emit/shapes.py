@@ -1,7 +1,7 @@
-"""Shapes and axes that are only known at run time, as lists of int64.
+"""Shapes and axes that are known at run time only, as int64 tensors of shape [n].
 
-For contexts bound to `OPSET` or later: there Slice takes its bounds as inputs, and Reshape with
-`allowzero` takes a 0 for what it is. The steps of those lead on from there.
+They are for contexts bound to `OPSET` or later, where Slice takes its bounds as inputs, and Reshape
+takes zeros literally with `allowzero`. The emitted nodes are converted on by their own steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def rank_at_run_time(context: Context, name: str) -> Value:
 
 
 def element(context: Context, values: str, index: Number) -> Value:
-    """Return one element of a tensor of shape [n] and any dtype, in shape [1].
+    """Return an element of a tensor of shape [n] and any dtype, in shape [1].
 
     An index that is an int may be negative; one that is a term may not.
     """
@@ -74,10 +74,10 @@ def strides(context: Context, dims: str) -> str:
 
 
 def flat_indices(context: Context, dims: str, steps: str) -> str:
-    """Return where each element of a tensor is in a flat one, int64 of shape [n].
+    """Return the index of each element of a tensor in a flat one, int64 of shape [n].
 
     Args:
-        context: the node's.
+        context: the node.
         dims: the dimensions of the tensor of n elements, int64 of shape [rank].
         steps: its strides in the flat tensor, int64 of shape [rank].
     """
@@ -94,7 +94,7 @@ def flat_indices(context: Context, dims: str, steps: str) -> str:
 
 
 def flat(context: Context, name: str) -> Value:
-    """Return a tensor of any dtype and shape in shape [n]."""
+    """Return a tensor flattened to shape [n]."""
     shape = context.array([-1], "flat")
     return context.op.Reshape(name, shape, like=_like(context, name, (None,)))
 
@@ -113,7 +113,7 @@ def among(context: Context, rank: Number, axes: str) -> Value:
 
     The axes are int64 of shape [n], none of them negative.
     """
-    # With one that none is, so that there is something to add up.
+    # An axis that does not exist is added, so that the sum is never over nothing.
     some = context.op.Concat(axes, context.array([-1], "none"), axis=0)
     same = cast(context, which_axes(context, rank, some), TensorProto.INT64)
     return cast(context, reduced(context, "ReduceSum", same, [1], keep=False), TensorProto.BOOL)
@@ -130,7 +130,7 @@ def not_among(context: Context, rank: Number, axes: str) -> str:
 
 
 def axes_from_front(context: Context, axes: str, rank: Number) -> Value:
-    """Return axes, int64 of any shape, with the rank added to those below 0, in that shape."""
+    """Return axes, int64 of any shape, with the rank added to negative ones."""
     op = context.op
     below = op.Less(axes, context.array([0], "zero"))
     below = cast(context, below, TensorProto.INT64)
@@ -141,13 +141,13 @@ def axes_from_front(context: Context, axes: str, rank: Number) -> Value:
 def reshaped(
     context: Context, name: str, shape: str, dims: Dims | None = None, output: str = ""
 ) -> Value:
-    """Return a tensor of any dtype in a shape that holds no -1, and in which a 0 is a 0.
+    """Return a tensor of any dtype in another shape, which has no -1, and zeros taken literally.
 
     Args:
-        context: the node's.
+        context: the node.
         name: the tensor.
         shape: its new shape, int64 of shape [rank].
-        dims: what is known of that.
+        dims: the new shape, as far as it is known.
         output: the name of the result; by default a new one.
     """
     return context.op.Reshape(
@@ -164,12 +164,12 @@ def _like(context: Context, name: str, dims: Dims) -> ValueType | None:
     return None if elem_type is None else tensor_type(elem_type, dims)
 
 
-class View(NamedTuple):
-    """A tensor around one of its axes, in three dimensions.
+class AxisView(NamedTuple):
+    """A tensor in three dimensions: those before an axis as one, the axis, those after it as one.
 
     Attributes:
-        name: the tensor, of its own dtype, with the shape [before, length, after].
-        shape: the tensor's own shape, int64 of shape [rank].
+        name: the tensor, with the shape [before, length, after].
+        shape: its former shape, int64 of shape [rank].
         length: its size along the axis, int64 of shape [1].
     """
 
@@ -178,8 +178,8 @@ class View(NamedTuple):
     length: str
 
 
-def around(context: Context, data: str, axis: Number) -> View:
-    """Return a tensor of any dtype in three dimensions, the axis in the middle.
+def around(context: Context, data: str, axis: Number) -> AxisView:
+    """Return a tensor of any dtype in three dimensions, with the axis in the middle.
 
     An axis that is an int may be negative; one that is a term may not.
     """
@@ -192,11 +192,11 @@ def around(context: Context, data: str, axis: Number) -> View:
     else:
         after = product(context, sliced(context, shape, axis + 1, END))
     three = op.Concat(before, length, after, axis=0)
-    return View(reshaped(context, data, three, (None, None, None)), shape, length)
+    return AxisView(reshaped(context, data, three, (None, None, None)), shape, length)
 
 
 def as_matrix(context: Context, data: str, axis: int) -> tuple[str, str]:
-    """Return a tensor of any dtype in two dimensions, as Flatten gives it, and its own shape.
+    """Return a tensor of any dtype in two dimensions, as Flatten does, and its former shape.
 
     The shape is int64 of shape [rank].
     """

@@ -1,4 +1,4 @@
-"""Dimensions and sizes of tensors, known at conversion or else when the model runs."""
+"""Dimensions and sizes of tensors, known at conversion or at run time only."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from onnxreduce_cli.emit.axes import squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import (
     LARGEST_CONSTANT,
-    Later,
+    LazyTensor,
     Number,
     Term,
     as_name,
@@ -27,7 +27,7 @@ from onnxreduce_cli.model.values import Dims
 def dims_of(context: Context, name: str) -> Dims | None:
     """Return a tensor's dimensions as far as they are known; None where not even the rank is.
 
-    Tensors of every dtype are taken, here and wherever nothing else is said.
+    Here, and wherever nothing else is said, tensors may have any dtype.
     """
     known = context.type(name)
     return None if known is None else known.dims
@@ -45,7 +45,7 @@ def need_dims(context: Context, name: str, purpose: str) -> Dims:
     return dims
 
 
-def known_dims(dims: Dims | None) -> tuple[int, ...] | None:
+def static_dims(dims: Dims | None) -> tuple[int, ...] | None:
     """Return the dimensions as ints where all are known, else None."""
     if dims is None:
         return None
@@ -53,7 +53,7 @@ def known_dims(dims: Dims | None) -> tuple[int, ...] | None:
     return numbers if len(numbers) == len(dims) else None
 
 
-#: Where a part of a list ends that goes on to its last element.
+#: The end of a slice up to the last element.
 END = int(np.iinfo(np.int32).max)
 
 
@@ -66,7 +66,7 @@ def sliced(context: Context, values: str, start: Number, end: Number) -> Value:
     if context.op.opset < 10:
         return op.Slice(values, axes=[0], starts=[start], ends=[end])
     bounds = [as_name(context, number) for number in (start, end)]
-    # How many bounds there are may not be known, but is where the axes are.
+    # The axes are given, as shape inference needs the number of bounds.
     return op.Slice(values, *bounds, context.array([0], "axis"))
 
 
@@ -130,8 +130,8 @@ def list_elements(context: Context, name: str, count: int) -> list[Number]:
 def arange(context: Context, count: Number) -> str:
     """Return the numbers from 0 to before `count`, int64 of shape [count].
 
-    From opset 11 on that is a Range, from 9 on the places of the non-zero elements of as many ones;
-    before, what a Loop of that many rounds gives where one may be written.
+    They come from a Range from opset 11 on, from a NonZero of as many ones from 9 on, and before
+    from a Loop, where one may be emitted.
 
     Raises:
         Blocked: the count is not known, and the conversion leads below opset 9, or 7 with a Loop.
@@ -153,27 +153,25 @@ def arange(context: Context, count: Number) -> str:
     need_loops(context, reason, COUNTING_FROM, OR_STATE_SHAPES)
     rounds = squeezed(context, name, [0])
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
-        return [*body.values], [Carried(body.round, TensorProto.INT64, ())]
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
+        return [*body.values], [LoopValue(body.round, TensorProto.INT64, ())]
 
-    # Something must be carried from round to round.
-    carried = [Carried(rounds, TensorProto.INT64, ())]
+    # A Loop must have a loop-carried value.
+    carried = [LoopValue(rounds, TensorProto.INT64, ())]
     inputs, body = loop(context, rounds, carried, write, "that counts")
     return op.Loop(*inputs, outputs=2, body=body)[1]
 
 
 def _range(context: Context, count: str) -> str:
-    """Return the numbers from 0 to before `count`, an int64 of rank 0; from opset 11 on."""
+    """Return the numbers from 0 to before `count`, an int64 scalar, by a Range of opset 11."""
     return context.op.Range(context.scalar(0, "zero"), count, context.scalar(1, "one"))
 
 
 def along_axis(context: Context, data: str, axis: int) -> Value:
     """Return the shape ``[-1, 1, ..., 1]`` that broadcasts a vector along an axis of `data`.
 
-    The shape is int64 and has one dimension; `data` is of any dtype.
-
-    For data whose rank is only known at run time: the shape has no more dimensions than the data,
-    so that one number for a scalar stays a scalar.
+    It is int64 of shape [n], for data of any dtype whose rank is known at run time only. It has no
+    more dimensions than the data, so that a vector of one number for a scalar becomes a scalar.
     """
     op = context.op
     dims = op.Shape(data)
@@ -187,15 +185,12 @@ def along_axis(context: Context, data: str, axis: int) -> Value:
 
 
 def length_of(context: Context, name: str, axis: int, elem_type: int) -> Term:
-    """Return the size of one dimension of a tensor as a term of rank 0 in the dtype `elem_type`."""
+    """Return the size of a dimension as a scalar term of the dtype `elem_type`."""
     return scalar(context, size_of(context, name, axis)).cast(elem_type)
 
 
 def range_of(count: Term, elem_type: int) -> Term:
-    """Return the numbers from 0 to before `count`, of shape [count] in the dtype `elem_type`.
-
-    The count is an int64 of rank 0.
-    """
+    """Return the numbers from 0 to before `count`, an int64 scalar, in the dtype `elem_type`."""
     context, known = count.context, count.known
     if known is not None and known <= LARGEST_CONSTANT:
         return term(context, np.arange(int(known)), elem_type)
@@ -207,4 +202,4 @@ def range_of(count: Term, elem_type: int) -> Term:
             return _range(context, count.name)
         return arange(context, sizes(context, unsqueezed(context, count.name, [0])))
 
-    return Term(context, Later(write), TensorProto.INT64).cast(elem_type)
+    return Term(context, LazyTensor(write), TensorProto.INT64).cast(elem_type)

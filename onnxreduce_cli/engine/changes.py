@@ -6,17 +6,17 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
-from onnxreduce_cli.errors import placed
+from onnxreduce_cli.errors import node_in_scope
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import (
     LISTED,
-    common,
+    common_text,
     html_table,
     listed,
     printable,
     shortened,
     without_values,
 )
-from onnxreduce_cli.told import Told
 
 #: Where there are more kinds of changes, those that differ in values alone become one.
 _KINDS = 12
@@ -26,7 +26,7 @@ _NAMED = 4
 
 
 @dataclass(frozen=True, repr=False)
-class Change(Told):
+class Change(Serializable):
     """One node that the conversion rewrites.
 
     Attributes:
@@ -43,7 +43,7 @@ class Change(Told):
             of them all.
     """
 
-    ALSO_TOLD: ClassVar = ("summary",)
+    EXTRA_FIELDS: ClassVar = ("summary",)
 
     node: str
     op_type: str
@@ -108,7 +108,7 @@ class Group(NamedTuple):
     def names(self) -> str:
         """The first nodes' names, and how many follow."""
         first = self.changes[:LISTED]
-        return listed([placed(item.node, item.scope) for item in first], len(self.changes))
+        return listed([node_in_scope(item.node, item.scope) for item in first], len(self.changes))
 
 
 def grouped(changes: Sequence[Change]) -> list[Group]:
@@ -139,7 +139,7 @@ def _alike(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> list
 def _summary(op_types: str, changes: Sequence[Change]) -> str:
     """What became of nodes: other operators, and how many more nodes that are, then the edits."""
     texts = dict.fromkeys([change.edits for change in changes])
-    edits = "; ".join(dict.fromkeys(common(alike) for alike in zip(*texts, strict=True)))
+    edits = "; ".join(dict.fromkeys(common_text(alike) for alike in zip(*texts, strict=True)))
     became = _became(changes[0])
     added = sum(change.nodes - 1 - len(change.absorbed) for change in changes)
     if added:

@@ -16,8 +16,8 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.errors import placed
-from onnxreduce_cli.idioms.matching import Found, Match, NoMatchError, confirm, matches
+from onnxreduce_cli.errors import node_in_scope
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError, PatternMatch, confirm, matches
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
@@ -42,7 +42,7 @@ class Contraction:
     """
 
     idiom: Idiom
-    found: Found
+    found: IdiomMatch
     absorbed: tuple[NodeProto, ...]
     around: _Surroundings
 
@@ -54,7 +54,7 @@ class Contraction:
         """
         op_type = self.idiom.op_type
         attributes = dict(self.idiom.condition(context, self.found))
-        given = list(self.idiom.given(context, self.found))
+        given = list(self.idiom.make_inputs(context, self.found))
         _fit(context, op_type, given)
         if "axes" in attributes:
             axes = attributes.pop("axes")
@@ -72,9 +72,9 @@ class Contraction:
 
 def _dims(context: Context) -> dict[str, Dims]:
     """The dimensions of what emitted nodes read, equal ones by one name where their makers tell."""
-    from onnxreduce_cli.idioms.sizes import Sizes
+    from onnxreduce_cli.idioms.sizes import DimensionOrigins
 
-    sizes = Sizes(context)
+    sizes = DimensionOrigins(context)
     made = {name for item in context.emitted for name in item.node.output}
     found = {}
     for name in dict.fromkeys(name for item in context.emitted for name in item.node.input):
@@ -112,7 +112,7 @@ class NearMiss:
 
     def __str__(self) -> str:
         """The node, the operator, and why not."""
-        where = placed(self.scope.describe(self.node), self.scope.label)
+        where = node_in_scope(self.scope.describe(self.node), self.scope.label)
         return f"{self.node.op_type} {where} might end a {self.op_type}, but {self.reason}"
 
 
@@ -128,12 +128,12 @@ class _Surroundings:
 
         self._positions = {id(node): index for index, node in enumerate(scope.nodes)}
 
-    def others(self, match: Match) -> tuple[NodeProto, ...]:
+    def others(self, match: PatternMatch) -> tuple[NodeProto, ...]:
         """The nodes of a match but the last one, in the order of the scope."""
         nodes = {id(n): n for output, n in match.nodes.items() if output != match.pattern.result}
         return tuple(sorted(nodes.values(), key=lambda node: self._positions[id(node)]))
 
-    def behind(self, match: Match, given: Collection[str] = ()) -> tuple[NodeProto, ...]:
+    def behind(self, match: PatternMatch, given: Collection[str] = ()) -> tuple[NodeProto, ...]:
         """The same with the nodes that make what is read aside, as far as the inputs.
 
         Args:

@@ -17,11 +17,11 @@ from onnxreduce_cli.errors import Blocker, blocker_lines
 from onnxreduce_cli.model.domains import MICROSOFT
 from onnxreduce_cli.model.edit import outer_constants
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, function_label, with_inner
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table, listed
-from onnxreduce_cli.told import Told
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.containers.rewriting import Written
+    from onnxreduce_cli.containers.rewriting import RewrittenNode
     from onnxreduce_cli.model.specialisation import Specialisation
 
 #: What is done to nodes whose sequences and optional values become tensors, all of them together.
@@ -29,7 +29,7 @@ WRITTEN_OUT = "written out as tensors"
 
 
 @dataclass(frozen=True)
-class Specialised(Told):
+class Specialised(Serializable):
     """A model-local function that several copies replace, as no one body serves all its calls.
 
     Attributes:
@@ -47,7 +47,7 @@ class Specialised(Told):
 
 
 @dataclass(frozen=True)
-class Inlined(Told):
+class Inlined(Serializable):
     """A model-local function that is gone, as it cannot be expressed as one.
 
     Attributes:
@@ -65,7 +65,7 @@ class Inlined(Told):
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Told):
+class Plan(Serializable):
     """The changes that moving a model to an opset takes, and the nodes that block it.
 
     Attributes:
@@ -92,7 +92,7 @@ class Plan(Told):
         prepared: what was done to the whole model first, as metadata stripped and dimensions fixed.
     """
 
-    ALSO_TOLD: ClassVar = ("control_flow", "possible")
+    EXTRA_FIELDS: ClassVar = ("control_flow", "possible")
 
     source: int | None
     target: int
@@ -191,7 +191,7 @@ def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int
     return tuple(found.items())
 
 
-def _written(item: Written) -> Change:
+def _written(item: RewrittenNode) -> Change:
     """What became of a node of sequences or optional values, before all else."""
     operators = tuple(node.op_type for node in item.made)
     nodes = sum(1 for _ in with_inner(item.made))

@@ -17,8 +17,8 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope, function_label
 from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
-from onnxreduce_cli.told import Told
 
 #: The operators that the tool is named for.
 FAMILY = (*REDUCE, *SOFTMAX)
@@ -42,7 +42,7 @@ class FamilyNode:
 
 
 @dataclass(frozen=True)
-class Inspection(Told):
+class Inspection(Serializable):
     """The opsets, functions and operators of a model, and the opsets that it can reach.
 
     Attributes:
@@ -55,7 +55,7 @@ class Inspection(Told):
         runtimes: which runtimes take it.
     """
 
-    NOT_TOLD: ClassVar = ("reach", "runtimes")
+    OMITTED_FIELDS: ClassVar = ("reach", "runtimes")
 
     ir_version: int
     opsets: dict[str, int]

@@ -24,7 +24,7 @@ from onnxreduce_cli.model.scope import FunctionKey, Scope
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.containers.rewriting import Written
+    from onnxreduce_cli.containers.rewriting import RewrittenNode
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
@@ -67,7 +67,7 @@ class SitePlan:
         self.constants: dict[int, NewConstants] = {}
         self.maker = ConstantMaker(self.converter, request.target, self.ir_version)
         self.unread: dict[str, int] = {}
-        self.written: tuple[Written, ...] = ()
+        self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
         for scope in model_input.scopes:
             self._plan_scope(scope)

@@ -1,4 +1,4 @@
-"""The built-in executor: ONNX models on NumPy, each node by its opset's own definition.
+"""The built-in executor: it runs ONNX models on NumPy, each node by its opset's definition.
 
 It is written from the specification alone and apart from the conversion steps, so that
 one can catch the other's mistakes.

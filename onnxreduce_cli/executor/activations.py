@@ -1,4 +1,4 @@
-"""Activations with attributes, or with slopes: those that compute each element by itself.
+"""Element-wise activations with attributes or slopes.
 
 Source: the definitions named at each kernel. float16 and bfloat16 are computed in float32 and
 rounded once.
@@ -50,7 +50,7 @@ def _celu(x: Array, attrs: dict[str, Any]) -> Array:
 
 
 def _gelu(x: Array, attrs: dict[str, Any]) -> Array:
-    # By the text: the function body in the schema has float constants, for doubles too.
+    # As the text says: the function body in the schema has float constants even for doubles.
     wide, approximate = x.astype(FLOAT64), attrs["approximate"]
     if approximate == "tanh":
         curve = np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
@@ -123,7 +123,7 @@ def prelu_1(call: Call, x: Array, slope: Array) -> Array:
 
 @kernel("PRelu", 7, 9, 16)
 def prelu_7(call: Call, x: Array, slope: Array) -> Array:
-    """Scale negative elements by slopes that broadcast one way to x."""
+    """Scale negative elements by slopes that broadcast to x."""
     return _prelu(x, one_way(slope, x.shape))
 
 

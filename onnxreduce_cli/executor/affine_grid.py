@@ -1,7 +1,7 @@
 """AffineGrid.
 
-Source: definition 20. Its function body is not used: it squeezes a batch of one away, and takes
-matrices of another batch or size than it says.
+Source: definition 20. Its function body is not used, as it removes a batch dimension of one, and
+takes matrices of other batches or sizes than the text says.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from onnxreduce_cli.executor.errors import Invalid, NotSupported
 from onnxreduce_cli.executor.registry import Call, kernel
 
 
-def _places(length: int, corners: bool) -> Array:
-    """Return the places of an axis's elements between -1 and 1: ends or, else, centres of cells."""
+def _coordinates(length: int, corners: bool) -> Array:
+    """Return the coordinates of an axis's elements between -1 and 1: at corners or at centres."""
     if not corners:
         return (2.0 * np.arange(length) + 1) / length - 1
     if length == 1:
@@ -25,13 +25,13 @@ def _places(length: int, corners: bool) -> Array:
 
 @kernel("AffineGrid", 20)
 def affine_grid(call: Call, theta: Array, size: Array) -> Array:
-    """Map each point of an image to where `theta` (N, 2, 3) or (N, 3, 4) takes it."""
+    """Return each point of an image mapped by the matrices `theta`, (N, 2, 3) or (N, 3, 4)."""
     batch, _, *lengths = sizes = vector("size", size)
     rank = len(lengths)
     if rank not in (2, 3) or theta.shape != (batch, rank, rank + 1):
         raise Invalid(f"theta of shape {theta.shape} does not fit size {sizes}")
     corners = bool(call.attrs["align_corners"])
-    axes = np.meshgrid(*(_places(length, corners) for length in lengths), indexing="ij")
+    axes = np.meshgrid(*(_coordinates(length, corners) for length in lengths), indexing="ij")
     # The last axis of the image is the first coordinate.
     points = np.stack([*axes[::-1], np.ones(lengths)], axis=-1)
     moved = np.einsum("nij,...j->n...i", theta.astype(FLOAT64), points)

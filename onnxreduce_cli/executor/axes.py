@@ -1,7 +1,8 @@
-"""Axes: counting from the back, range and duplicates, as each definition allows.
+"""Axes as non-negative integers, checked for range and duplicates as each definition asks.
 
-Definitions before 11 do not say what a negative axis is. Exporters wrote it all the same, and
-`onnx.shape_inference` and ONNX Runtime count it from the back; so do kernels here, but Flatten's.
+Definitions before 11 do not define negative axes. Exporters wrote them nevertheless, and
+`onnx.shape_inference` and ONNX Runtime count them from the back. So do the kernels here, except
+that of Flatten.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from onnxreduce_cli.executor.errors import Invalid
 
 
 def one_axis(axis: int, rank: int, *, negative: bool = True, end: bool = False) -> int:
-    """Give `axis` counted from the front; Invalid when it is out of range for `rank`.
+    """Return `axis` as a non-negative integer; raise Invalid if it is out of range for `rank`.
 
-    `negative` says whether the definition counts from the back, `end` whether the axis may
+    `negative` says whether the definition allows negative axes, `end` whether the axis may
     equal the rank.
     """
     limit = rank if end else rank - 1
@@ -28,7 +29,7 @@ def one_axis(axis: int, rank: int, *, negative: bool = True, end: bool = False) 
 
 
 def many_axes(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
-    """Give `axes` counted from the front, in their order; Invalid when out of range or double."""
+    """Return `axes` as non-negative integers; raise Invalid if out of range or repeated."""
     given = tuple(int(axis) for axis in axes)
     result = tuple(one_axis(axis, rank) for axis in given)
     if len(set(result)) != len(result):
@@ -37,7 +38,7 @@ def many_axes(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
 
 
 def vector(name: str, values: Array, *, scalar: bool = False) -> list[int]:
-    """Read a 1-D integer input (with `scalar`: or a single value) as ints; else Invalid."""
+    """Return a 1-D integer input as ints; with `scalar` it may be a scalar, else raise Invalid."""
     if scalar and values.ndim == 0:
         return [int(values)]
     if values.ndim != 1:

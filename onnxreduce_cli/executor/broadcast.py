@@ -10,9 +10,9 @@ from onnxreduce_cli.executor.registry import Call
 
 
 def legacy(call: Call, left: Array, right: Array) -> Array:
-    """Give `right` shaped to fit `left` by the `broadcast` and `axis` attributes.
+    """Return `right` in a shape that fits `left`, by the attributes `broadcast` and `axis`.
 
-    Source: Add 1 and 6 and their kin, before opset 7. Without `broadcast` the shapes are
+    Source: Add 1 and 6 and similar operators before opset 7. Without `broadcast` the shapes are
     equal; with it, `right` has one element, or its shape is a contiguous part of `left`'s:
     the last dimensions, or those from `axis` on.
     """
@@ -32,7 +32,7 @@ def legacy(call: Call, left: Array, right: Array) -> Array:
 
 
 def one_way(array: Array, shape: tuple[int, ...]) -> Array:
-    """Broadcast `array` to `shape`, which must not grow; Invalid when it does not fit."""
+    """Broadcast `array` to exactly `shape`; raise Invalid if it does not fit."""
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
@@ -40,6 +40,6 @@ def one_way(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def same_shapes(arrays: tuple[Array, ...]) -> None:
-    """Check that all shapes are equal, as variadic operators before opset 8 demand."""
+    """Raise Invalid unless all shapes are equal, as variadic operators before opset 8 require."""
     if any(array.shape != arrays[0].shape for array in arrays):
         raise Invalid(f"shapes differ: {[array.shape for array in arrays]}")

@@ -1,16 +1,16 @@
-"""Whether a node is as its operator's definition wants it, and as its kernel can take it."""
+"""Checks of a node against its operator's definition and its kernel's limits."""
 
 from __future__ import annotations
 
 from onnx import AttributeProto, NodeProto
 
 from onnxreduce_cli.executor.errors import Invalid, NotSupported
-from onnxreduce_cli.executor.graph import Place
-from onnxreduce_cli.executor.registry import Call, Definition, Registered
+from onnxreduce_cli.executor.graph import NodeLocation
+from onnxreduce_cli.executor.registry import Call, OperatorDefinition, RegisteredKernel
 
 
-def check_call(registered: Registered, call: Call, place: Place) -> None:
-    """Ask a kernel whether it can compute a call.
+def check_call(registered: RegisteredKernel, call: Call, place: NodeLocation) -> None:
+    """Raise unless a kernel can compute a call.
 
     Raises:
         ExecutionError: the call breaks the specification.
@@ -26,9 +26,12 @@ def check_call(registered: Registered, call: Call, place: Place) -> None:
 
 
 def check_signature(
-    node: NodeProto, found: Definition, attributes: list[AttributeProto], place: Place
+    node: NodeProto,
+    found: OperatorDefinition,
+    attributes: list[AttributeProto],
+    place: NodeLocation,
 ) -> None:
-    """Check a node's inputs, outputs and attributes against a definition.
+    """Raise unless a node's inputs, outputs and attributes fit a definition.
 
     Raises:
         ExecutionError: they do not fit it.

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.executor.axes import one_axis, vector
-from onnxreduce_cli.executor.dtypes import BOOL, INT64, STRING, Array, Value
+from onnxreduce_cli.executor.dtypes import BOOL, INT64, STRING, Array, RuntimeValue
 from onnxreduce_cli.executor.errors import Invalid, NotSupported
-from onnxreduce_cli.executor.registry import Call, Scope, Subgraph, kernel
+from onnxreduce_cli.executor.registry import Call, Subgraph, SubgraphRunner, kernel
 
 
 def _truth(name: str, value: Array) -> bool:
@@ -23,8 +23,8 @@ def _truth(name: str, value: Array) -> bool:
 
 
 @kernel("If", 1, 11, 13, 16, 19, 21, 23, 24, 25, scoped=True)
-def if_(call: Call, scope: Scope, condition: Array) -> tuple[Value, ...]:
-    """Run `then_branch` or `else_branch`; its outputs are the node's."""
+def if_(call: Call, scope: SubgraphRunner, condition: Array) -> tuple[RuntimeValue, ...]:
+    """Run `then_branch` or `else_branch` and return its outputs."""
     branch = "then_branch" if _truth("cond", condition) else "else_branch"
     return tuple(scope.run(call.attrs[branch], []))
 
@@ -32,14 +32,14 @@ def if_(call: Call, scope: Scope, condition: Array) -> tuple[Value, ...]:
 @kernel("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25, scoped=True)
 def loop(
     call: Call,
-    scope: Scope,
+    scope: SubgraphRunner,
     trips: Array | None = None,
     condition: Array | None = None,
-    *initial: Value,
-) -> tuple[Value, ...]:
+    *initial: RuntimeValue,
+) -> tuple[RuntimeValue, ...]:
     """Run `body` while the trip count and the condition, where given, allow it.
 
-    The body takes (iteration, condition, carried...) and gives (condition, carried...,
+    The body takes (iteration, condition, carried...) and returns (condition, carried...,
     scanned...); scanned values are stacked along a new first axis. Without a condition
     input the body's condition is ignored.
     """
@@ -50,7 +50,7 @@ def loop(
             f"the body has {body.n_inputs} inputs and {body.n_outputs} outputs, which does not "
             f"fit {len(carried)} carried values"
         )
-    scans: list[list[Value]] = [[] for _ in range(body.n_outputs - 1 - len(carried))]
+    scans: list[list[RuntimeValue]] = [[] for _ in range(body.n_outputs - 1 - len(carried))]
     limit = None
     if trips is not None:
         if trips.size != 1:
@@ -59,7 +59,7 @@ def loop(
     go_on = condition is None or _truth("cond", condition)
     if limit is None and condition is None:
         raise NotSupported("without a trip count and a condition the loop has no end")
-    # Exporters declare both with one dimension too, and ONNX Runtime hands them over so.
+    # Exporters also declare both with one dimension, and ONNX Runtime passes them with it.
     counter, flag = ((1,) if rank == 1 else () for rank in body.input_ranks[:2])
     index = 0
     while go_on and (limit is None or index < limit):
@@ -79,7 +79,7 @@ def loop(
     return (*carried, *(_stacked(s, 0, e) for s, e in zip(scans, empty, strict=True)))
 
 
-def _stacked(values: list[Value], axis: int, empty: Array | None = None) -> Array:
+def _stacked(values: list[RuntimeValue], axis: int, empty: Array | None = None) -> Array:
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     if len(arrays) != len(values):
         raise Invalid("a scanned value is no tensor")
@@ -102,8 +102,8 @@ def _flags(call: Call, name: str, count: int) -> list[int]:
 
 
 @kernel("Scan", 9, 11, 16, 19, 21, 23, 24, 25, scoped=True)
-def scan_9(call: Call, scope: Scope, *values: Array) -> tuple[Value, ...]:
-    """Run `body` over the slices of the scan inputs, carrying the state variables along."""
+def scan_9(call: Call, scope: SubgraphRunner, *values: Array) -> tuple[RuntimeValue, ...]:
+    """Run `body` on the slices of the scan inputs, and pass the states on from each to the next."""
     body: Subgraph = call.attrs["body"]
     n_scans = int(call.attrs["num_scan_inputs"])
     n_states = len(values) - n_scans
@@ -128,20 +128,20 @@ def scan_9(call: Call, scope: Scope, *values: Array) -> tuple[Value, ...]:
 
 
 def _scan(
-    scope: Scope, body: Subgraph, carried: list[Value], scans: list[Array]
-) -> tuple[list[Value], list[list[Value]], list[Array | None]]:
+    scope: SubgraphRunner, body: Subgraph, carried: list[RuntimeValue], scans: list[Array]
+) -> tuple[list[RuntimeValue], list[list[RuntimeValue]], list[Array | None]]:
     """Run the body over the first axis of `scans`.
 
-    Gives the last state, all outputs, and for each output what stacking it no times gives.
+    Returns the last states, all outputs, and for each output its value where there is no slice.
     """
     length = scans[0].shape[0]
     if any(scan.shape[0] != length for scan in scans):
         raise Invalid("the scan inputs differ in length")
     n_states = len(carried)
-    stacks: list[list[Value]] = [[] for _ in range(body.n_outputs - n_states)]
+    stacks: list[list[RuntimeValue]] = [[] for _ in range(body.n_outputs - n_states)]
     empties = list(body.empty[n_states:])
     if not length and any(empty is None for empty in empties):
-        # A slice's shape is known all the same, and what the body makes of one has its outputs'.
+        # The shape of a slice is known, and running the body on one gives the shapes of outputs.
         results = scope.run(body, [*carried, *(_blank(scan) for scan in scans)])
         empties = [np.asarray(value)[None][:0] for value in results[n_states:]]
     for index in range(length):
@@ -157,8 +157,10 @@ def _blank(scan: Array) -> Array:
 
 
 @kernel("Scan", 8, scoped=True)
-def scan_8(call: Call, scope: Scope, lengths: Array | None, *values: Array) -> tuple[Value, ...]:
-    """Scan each batch entry (axis 0) over its sequence (axis 1), up to its own length.
+def scan_8(
+    call: Call, scope: SubgraphRunner, lengths: Array | None, *values: Array
+) -> tuple[RuntimeValue, ...]:
+    """Run `body` on the sequence (axis 1) of each batch entry (axis 0), up to its own length.
 
     Outputs of shorter sequences are padded with zeros to the longest.
     """
@@ -178,14 +180,14 @@ def scan_8(call: Call, scope: Scope, lengths: Array | None, *values: Array) -> t
     counts = [longest] * batch if lengths is None else vector("sequence_lens", lengths)
     if len(counts) != batch or any(not 0 <= count <= longest for count in counts):
         raise Invalid(f"sequence_lens {counts} does not fit {batch} sequences of {longest}")
-    states: list[list[Value]] = [[] for _ in range(n_states)]
-    outputs: list[list[Value]] = [[] for _ in range(n_outputs)]
+    states: list[list[RuntimeValue]] = [[] for _ in range(n_states)]
+    outputs: list[list[RuntimeValue]] = [[] for _ in range(n_outputs)]
     for entry, count in enumerate(counts):
         parts = [
             scan[entry, :count][::-1] if backward else scan[entry, :count]
             for scan, backward in zip(scans, directions, strict=True)
         ]
-        start: list[Value] = [np.asarray(value[entry]) for value in values[:n_states]]
+        start: list[RuntimeValue] = [np.asarray(value[entry]) for value in values[:n_states]]
         carried, stacks, empties = _scan(scope, body, start, parts)
         for kept, state in zip(states, carried, strict=True):
             kept.append(state)
@@ -197,10 +199,12 @@ def scan_8(call: Call, scope: Scope, lengths: Array | None, *values: Array) -> t
 
 
 @kernel("SequenceMap", 17, scoped=True)
-def sequence_map(call: Call, scope: Scope, first: list[Value], *rest: Any) -> tuple[Value, ...]:
-    """Run `body` on each element of the first sequence, sequences along it, tensors fixed."""
+def sequence_map(
+    call: Call, scope: SubgraphRunner, first: list[RuntimeValue], *rest: Any
+) -> tuple[RuntimeValue, ...]:
+    """Run `body` on each element of the first sequence, with those of others and whole tensors."""
     body: Subgraph = call.attrs["body"]
-    results: list[list[Value]] = [[] for _ in range(body.n_outputs)]
+    results: list[list[RuntimeValue]] = [[] for _ in range(body.n_outputs)]
     for index, item in enumerate(first):
         values = [value[index] if isinstance(value, list) else value for value in rest]
         for collected, value in zip(results, scope.run(body, [item, *values]), strict=True):

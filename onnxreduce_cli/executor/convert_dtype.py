@@ -93,7 +93,7 @@ def to_float8(x: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
 
 
 def _to_narrow_integer(x: Array, dtype: np.dtype[Any]) -> Array:
-    """Keep the lowest bits, as the definition of 21 says for 4-bit integers."""
+    """Convert to an integer of few bits by keeping the lowest ones, as definition 21 says."""
     bits = 2 if dtype.name.endswith("2") else 4
     low = x.astype(np.int64) & ((1 << bits) - 1)
     if not dtype.name.startswith("u"):
@@ -102,7 +102,7 @@ def _to_narrow_integer(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _parse(x: Array, dtype: np.dtype[Any]) -> Array:
-    """Read numbers: plain and scientific notation, NaN and INF in any case."""
+    """Read numbers in plain or scientific notation, and NaN and INF in any case."""
     if dtype == STRING:
         return x
     texts = [str(text) for text in x.ravel()]

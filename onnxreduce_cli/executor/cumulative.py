@@ -13,15 +13,16 @@ from onnxreduce_cli.executor.registry import Call, kernel
 
 @kernel("CumSum", 11, 14)
 def cum_sum(call: Call, x: Array, axis: Array) -> Array:
-    """Sum up along an axis, from the end with `reverse`, each element left out of its own
-    sum with `exclusive`.
+    """Return the cumulative sums along an axis.
+
+    With `reverse` they begin at the end; with `exclusive` an element is no part of its own sum.
     """
     return _cumulate(call, x, axis, np.cumsum, 0)
 
 
 @kernel("CumProd", 26)
 def cum_prod(call: Call, x: Array, axis: Array) -> Array:
-    """Multiply up along an axis; `reverse` and `exclusive` as for CumSum."""
+    """Return the cumulative products along an axis; `reverse` and `exclusive` as for CumSum."""
     return _cumulate(call, x, axis, np.cumprod, 1)
 
 

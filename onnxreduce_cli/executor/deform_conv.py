@@ -1,7 +1,7 @@
 """DeformConv.
 
-Source: definitions 19 and 22. onnx.reference is not used: it has images only, and computes places
-in float whatever the dtype, by way of GridSample.
+Source: definitions 19 and 22. onnx.reference is not used, as it takes images only, and computes
+coordinates in float whatever the dtype, by way of GridSample.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def deform_conv(
     b: Array | None = None,
     mask: Array | None = None,
 ) -> Array:
-    """Convolve what lies where the kernel's elements are moved to, interpolated linearly."""
+    """Convolve data, interpolated linearly at the kernel's elements with their offsets."""
     axes, groups = x.ndim - 2, call.attrs["group"]
     window = tuple(call.attrs.get("kernel_shape") or w.shape[2:])
     if axes < 1 or window != w.shape[2:] or x.shape[1] != w.shape[1] * groups:
         raise Invalid(f"weights of shape {w.shape} do not fit data of shape {x.shape}")
     shared, after, n = call.attrs["offset_group"], offset.shape[2:], x.shape[0]
-    places = _places(call, x.shape[2:], window, after)
+    places = _coordinates(call, x.shape[2:], window, after)
     elements = shared * prod(window)
     for name, given, wanted in (
         ("offset", offset, (n, elements * axes, *after)),
@@ -55,10 +55,10 @@ def deform_conv(
     return to_dtype(result, x.dtype)
 
 
-def _places(
+def _coordinates(
     call: Call, lengths: tuple[int, ...], window: tuple[int, ...], after: tuple[int, ...]
 ) -> list[Array]:
-    """Return where the kernel's elements lie without offsets: for each axis (elements, *after)."""
+    """Return for each axis the coordinates without offsets, of shape (elements, *after)."""
     axes = len(lengths)
     strides = call.attrs.get("strides") or (1,) * axes
     dilations = call.attrs.get("dilations") or (1,) * axes
@@ -75,7 +75,7 @@ def _places(
 
 
 def _interpolated(x: Array, places: list[Array]) -> Array:
-    """Take (N, G, C, *lengths) at places of shape (N, G, *taken); outside there is 0."""
+    """Return (N, G, C, *lengths) interpolated at coordinates (N, G, *taken); outside it is 0."""
     n, groups, channels, *lengths = x.shape
     flat = x.reshape(n, groups, channels, -1)
     taken = places[0].shape[2:]

@@ -1,4 +1,4 @@
-"""Element types: ONNX's names and numbers for them, and NumPy's dtypes."""
+"""Element types: their names and numbers in ONNX, and their dtypes in NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 Array: TypeAlias = np.ndarray[Any, Any]
 # A tensor, a sequence, or nothing (an absent optional input, an empty optional).
-Value: TypeAlias = "Array | list[Any] | None"
+RuntimeValue: TypeAlias = "Array | list[Any] | None"
 
 _NUMBERS = {
     name: number for name, number in TensorProto.DataType.items() if name not in {"UNDEFINED"}
@@ -61,7 +61,7 @@ FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
 
 
 def dtype_of_number(number: int) -> np.dtype[Any]:
-    """Give the dtype of a TensorProto.DataType number; ValueError when there is none."""
+    """Return the dtype of a TensorProto.DataType number; raise ValueError if there is none."""
     try:
         return _DTYPE_BY_NUMBER[number]
     except KeyError:
@@ -69,7 +69,7 @@ def dtype_of_number(number: int) -> np.dtype[Any]:
 
 
 def dtype_of_name(name: str) -> np.dtype[Any]:
-    """Give the dtype of an element type's name, in any case ("FLOAT", "float")."""
+    """Return the dtype of an element type's name, in any case ("FLOAT", "float")."""
     number = _NUMBER_BY_NAME.get(name.lower())
     if number is None:
         raise ValueError(f"element type {name!r} is unknown")
@@ -77,7 +77,7 @@ def dtype_of_name(name: str) -> np.dtype[Any]:
 
 
 def number_of(dtype: np.dtype[Any]) -> int:
-    """Give the TensorProto.DataType number of a dtype; ValueError when ONNX has none."""
+    """Return the TensorProto.DataType number of a dtype; raise ValueError if ONNX has none."""
     if dtype.kind in "US":
         return int(TensorProto.STRING)
     try:
@@ -87,7 +87,7 @@ def number_of(dtype: np.dtype[Any]) -> int:
 
 
 def type_string(value: Array) -> str:
-    """Give a tensor's type as schemas write it, e.g. "tensor(float)"."""
+    """Return a tensor's type as schemas write it, e.g. "tensor(float)"."""
     found = _TYPE_BY_DTYPE.get(value.dtype)
     if found is not None:
         return found
@@ -100,12 +100,12 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def wider(value: Array) -> Array:
-    """Give float16 and bfloat16 as float32, so that one rounding at the end is the only one."""
+    """Return float16 and bfloat16 as float32, so that only the result is rounded."""
     return value.astype(np.float32) if value.dtype in (FLOAT16, BFLOAT16) else value
 
 
 def to_dtype(value: Any, dtype: np.dtype[Any]) -> Array:
-    """Give `value` as an array (rank 0 included) of exactly `dtype`, rounded once."""
+    """Return `value` as an array (rank 0 included) of exactly `dtype`, rounded once."""
     array = np.asarray(value)
     if dtype == BFLOAT16 and array.dtype == FLOAT64:
         array = _to_odd_float32(array)
@@ -113,10 +113,11 @@ def to_dtype(value: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _to_odd_float32(value: Array) -> Array:
-    """Round to float32 such that rounding again gives what rounding once would.
+    """Round to float32 so that rounding to bfloat16 afterwards is the same as rounding once.
 
-    ml_dtypes comes to bfloat16 through float32, where a value just beside the middle of two
-    bfloat16 becomes the middle. So what is inexact is cut off and its last bit set: "to odd".
+    ml_dtypes converts to bfloat16 through float32, where a value close to the middle of two
+    bfloat16 numbers becomes the middle. So inexact values are truncated with their last bit
+    set, which is called rounding to odd.
     """
     near = np.atleast_1d(value.astype(np.float32))
     wide = near.astype(FLOAT64)
@@ -129,8 +130,8 @@ def _to_odd_float32(value: Array) -> Array:
 def truncate_to_integer(value: Array, dtype: np.dtype[Any]) -> Array:
     """Convert float64 to an integer dtype towards zero.
 
-    Out of range, which the specification leaves undefined, gives the nearest end of the
-    range and NaN gives 0, so that every platform gives the same.
+    The specification does not define values out of range. They become the nearest end of the
+    range, and NaN becomes 0, so that every platform gives the same.
     """
     info = np.iinfo(dtype)
     whole = np.trunc(np.asarray(value, dtype=np.float64))
@@ -141,9 +142,9 @@ def truncate_to_integer(value: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def to_array(tensor: onnx.TensorProto) -> Array:
-    """Read a TensorProto; strings come as an object array of str.
+    """Return a TensorProto as an array; strings become an object array of str.
 
-    External data is mapped, so that it takes no memory of its own; its location is a full path.
+    External data, whose location must be a full path, is mapped and takes no memory of its own.
     """
     if tensor.data_location == TensorProto.EXTERNAL:
         return _mapped(tensor)
@@ -164,7 +165,7 @@ def _mapped(tensor: onnx.TensorProto) -> Array:
     dtype = dtype_of_number(tensor.data_type)
     count = math.prod(tensor.dims)
     if dtype.itemsize * count != size or not size:
-        # Several elements to a byte; none at all; or data that does not fit, which is said there.
+        # Several elements in a byte, no elements, or data that does not fit, which raises there.
         with open(entries["location"], "rb") as file:
             file.seek(start)
             raw = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims)
@@ -175,7 +176,7 @@ def _mapped(tensor: onnx.TensorProto) -> Array:
 
 
 def sparse_to_array(sparse: onnx.SparseTensorProto) -> Array:
-    """Read a SparseTensorProto as a dense array of shape `dims`, zero where nothing is given.
+    """Return a SparseTensorProto as a dense array of shape `dims`, with zeros elsewhere.
 
     Indices are linear (rank 1) or one row of coordinates for each value (rank 2).
     """

@@ -1,4 +1,4 @@
-"""Operators that compute each element by itself: arithmetic, comparison, activations.
+"""Element-wise operators: arithmetic, comparison, activations.
 
 Source: the definitions named at each kernel. float16 and bfloat16 are computed in float32
 and rounded once. Before opset 7 the binary operators broadcast by attributes, from then on
@@ -46,7 +46,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def _sign(x: Array) -> Array:
-    # NaN has no sign; NumPy gives NaN, as the comparison-based definition leaves open.
+    # The definition does not say what the sign of NaN is; NumPy gives NaN.
     return np.sign(x)
 
 
@@ -99,13 +99,13 @@ for _name, (_unary, _versions) in _UNARY.items():
 
 @kernel("IsNaN", 9, 13, 20)
 def is_nan(call: Call, x: Array) -> Array:
-    """Tell NaN elements; any float type."""
+    """Return whether each element is NaN, for any float type."""
     return np.not_equal(x, x)
 
 
 @kernel("IsInf", 10, 20)
 def is_inf(call: Call, x: Array) -> Array:
-    """Tell infinities, of the signs that `detect_negative` and `detect_positive` ask for."""
+    """Return whether each element is an infinity of a sign that the attributes ask for."""
     wide = x.astype(FLOAT64)
     above = np.isposinf(wide) if call.attrs["detect_positive"] else np.zeros(x.shape, BOOL)
     below = np.isneginf(wide) if call.attrs["detect_negative"] else np.zeros(x.shape, BOOL)
@@ -117,7 +117,7 @@ def _divide(a: Array, b: Array) -> Array:
         return np.divide(a, b)
     if np.any(b == 0):
         raise Invalid("integer division by zero")
-    # Towards zero, which Div 14 states and every runtime did before.
+    # Towards zero, as Div 14 says, and as every runtime did before.
     quotient = np.floor_divide(a, b)
     if a.dtype.kind == "u":
         return quotient
@@ -176,7 +176,7 @@ _comparison_kernels("LessOrEqual", np.less_equal, (), (12, 16))
 
 
 def _power(base: Array, exponent: Array) -> Array:
-    """Raise to a power; the result has the base's dtype, whatever the exponent's."""
+    """Raise to a power; the result has the dtype of the base."""
     dtype = base.dtype
     if is_float(dtype):
         return to_dtype(np.power(wider(base).astype(FLOAT64), exponent.astype(FLOAT64)), dtype)
@@ -199,7 +199,7 @@ def pow_7(call: Call, base: Array, exponent: Array) -> Array:
 
 @kernel("Mod", 10, 13, 28)
 def mod(call: Call, a: Array, b: Array) -> Array:
-    """Compute the remainder: sign of the divisor, or of the dividend with `fmod`."""
+    """Return the remainder, with the sign of the divisor or, with `fmod`, of the dividend."""
     if not is_float(a.dtype):
         if np.any(np.equal(b, 0)):
             raise Invalid("integer division by zero")
@@ -213,7 +213,7 @@ def mod(call: Call, a: Array, b: Array) -> Array:
 
 @kernel("BitShift", 11, 28)
 def bit_shift(call: Call, x: Array, amount: Array) -> Array:
-    """Shift bits; past the width only the sign's extension remains (defined since 28)."""
+    """Shift bits; beyond the width only copies of the sign bit remain (defined since 28)."""
     bits = x.dtype.itemsize * 8
     beyond = np.less(amount, 0) | np.greater_equal(amount, bits)
     safe = np.where(beyond, 0, amount).astype(x.dtype)
@@ -221,7 +221,7 @@ def bit_shift(call: Call, x: Array, amount: Array) -> Array:
     if direction == "LEFT":
         return np.where(beyond, 0, np.left_shift(x, safe)).astype(x.dtype)
     if direction == "RIGHT":
-        # In the dtype itself: uint64 and int64 would meet in float64.
+        # In the dtype itself, as NumPy computes uint64 with int64 in float64.
         rest = np.where(np.less(x, 0), -1, 0).astype(x.dtype)
         return np.where(beyond, rest, np.right_shift(x, safe)).astype(x.dtype)
     raise Invalid(f"direction {direction!r} is neither LEFT nor RIGHT")
@@ -258,7 +258,7 @@ for _name, _variadic in _VARIADIC.items():
 
 
 def _limits(x: Array) -> tuple[Any, Any]:
-    """Give numeric_limits lowest() and max(), the bounds of Clip where none is given."""
+    """Return the lowest and the highest finite number of a dtype, Clip's default bounds."""
     if is_float(x.dtype):
         info = finfo(x.dtype)
         return float(info.min), float(info.max)
@@ -276,7 +276,8 @@ def _clip(x: Array, low: Any, high: Any) -> Array:
 def clip_1(call: Call, x: Array) -> Array:
     """Clip to the attributes `min` and `max`, by default the limits of the type.
 
-    Finite attributes beyond the type's limits, as float's are for float16, stand for those.
+    Finite attributes out of the type's range, such as float's limits for float16, become its
+    limits.
     """
     low, high = _limits(x)
     given = call.attrs.get("min", low), call.attrs.get("max", high)
@@ -289,7 +290,7 @@ def clip_1(call: Call, x: Array) -> Array:
 
 @kernel("Clip", 11, 12, 13)
 def clip_11(call: Call, x: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """Clip to scalar inputs, by default the type's limits; if they cross, the upper holds."""
+    """Clip to scalar inputs, by default the type's limits; if they cross, to the upper one."""
     lowest, highest = _limits(x)
     return _clip(
         x,
@@ -306,13 +307,13 @@ def _scalar(name: str, value: Array) -> Array:
 
 @kernel("Where", 9, 16)
 def where(call: Call, condition: Array, x: Array, y: Array) -> Array:
-    """Choose by a condition; all three broadcast."""
+    """Return elements of `x` or `y` by a condition; all three broadcast."""
     return to_dtype(np.where(condition, x, y), x.dtype)
 
 
 @kernel("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
 def identity(call: Call, x: Any) -> Any:
-    """Give the input; from 14 also sequences, from 16 also optionals."""
+    """Return the input; from 14 also sequences, from 16 also optionals."""
     return x
 
 
@@ -323,7 +324,7 @@ def _no_training_attribute(call: Call) -> None:
 
 @kernel("Dropout", 1, 6, check=_no_training_attribute)
 def dropout_1(call: Call, data: Array) -> Any:
-    """Give the input; in test mode the mask is not filled."""
+    """Return the input; in test mode the mask is not defined."""
     if call.wants(1):
         raise NotSupported("in test mode the mask output is not defined")
     return data
@@ -331,7 +332,7 @@ def dropout_1(call: Call, data: Array) -> Any:
 
 @kernel("Dropout", 7, 10)
 def dropout_7(call: Call, data: Array) -> Any:
-    """Give the input, and a mask that keeps everything (7: of the data's type, 10: bool)."""
+    """Return the input and a mask of ones (7: of the data's type, 10: bool)."""
     return data, np.ones(data.shape, dtype=BOOL if call.since == 10 else data.dtype)
 
 
@@ -339,7 +340,7 @@ def dropout_7(call: Call, data: Array) -> Any:
 def dropout_12(
     call: Call, data: Array, ratio: Array | None = None, training_mode: Array | None = None
 ) -> Any:
-    """Give the input and a full mask; a random result (training) is not computed."""
+    """Return the input and a mask of ones; the random results of training are not computed."""
     training = training_mode is not None and bool(training_mode)
     if training and (ratio is None or float(ratio) != 0):
         raise NotSupported("the node is in training mode, its result is random")

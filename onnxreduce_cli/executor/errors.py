@@ -1,4 +1,4 @@
-"""What the executor raises: one type for what it cannot do, one for what a model does wrong."""
+"""The executor's exceptions: one for what it cannot compute, one for what is wrong in a model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class ExecutorError(RuntimeError):
 
     `node` is the node's name (or its first output when it has none), `operator` its
     `domain.op_type` (the domain left out for ai.onnx), `opset` the version imported for
-    that domain and `reason` one sentence. The first three are None when the trouble is
-    with the model as a whole.
+    that domain and `reason` one sentence. The first three are None if it is about the model as
+    a whole.
     """
 
     def __init__(
@@ -32,14 +32,14 @@ class ExecutorError(RuntimeError):
 
 
 class UnsupportedError(ExecutorError):
-    """The executor has no implementation that is right for this node at its opset."""
+    """The executor has no right implementation of a node at its opset."""
 
 
 class ExecutionError(ExecutorError):
     """The model or its inputs are invalid, or a node failed while running."""
 
 
-#: How kernels fail where shapes or values do not fit: as NumPy does, and the kernels of onnx.
+#: The exceptions of kernels where shapes or values do not fit, from NumPy and onnx.reference.
 FAILURES = (
     ArithmeticError,
     LookupError,
@@ -51,9 +51,9 @@ FAILURES = (
 )
 
 
-class Invalid(Exception):  # noqa: N818 - a kernel's word to the runner, never seen by callers
-    """Raised by a kernel: the node or its inputs break the operator's specification."""
+class Invalid(Exception):  # noqa: N818 - from a kernel to the executor, never seen by callers
+    """The node or its inputs break the operator's specification; raised by kernels."""
 
 
-class NotSupported(Exception):  # noqa: N818 - a kernel's word to the runner
-    """Raised by a kernel: the specification allows this, but the kernel does not do it."""
+class NotSupported(Exception):  # noqa: N818 - from a kernel to the executor
+    """The specification allows a node, but the kernel cannot compute it; raised by kernels."""

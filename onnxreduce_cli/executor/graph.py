@@ -1,4 +1,4 @@
-"""Prepared graphs and their steps: what runs, after `prepare` has looked everything up."""
+"""Prepared graphs and their steps, which `prepare` makes and which run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from onnx import helper
 
 from onnxreduce_cli.executor import limit
-from onnxreduce_cli.executor.dtypes import Array, Value, number_of, type_string
+from onnxreduce_cli.executor.dtypes import Array, RuntimeValue, number_of, type_string
 from onnxreduce_cli.executor.errors import (
     FAILURES,
     ExecutionError,
@@ -20,11 +20,17 @@ from onnxreduce_cli.executor.errors import (
     NotSupported,
     UnsupportedError,
 )
-from onnxreduce_cli.executor.registry import Call, Definition, Formal, Kernel, Subgraph
+from onnxreduce_cli.executor.registry import (
+    Call,
+    FormalParameter,
+    Kernel,
+    OperatorDefinition,
+    Subgraph,
+)
 
 
-class Place(NamedTuple):
-    """Where a node stands, for messages: its name, operator and opset."""
+class NodeLocation(NamedTuple):
+    """The name, operator and opset of a node, for messages."""
 
     node: str
     operator: str
@@ -39,30 +45,31 @@ class Place(NamedTuple):
         return UnsupportedError(reason, node=self.node, operator=self.operator, opset=self.opset)
 
 
-class Step(Protocol):
-    """One node made ready to run."""
+class PreparedStep(Protocol):
+    """A node that is ready to run."""
 
     outputs: tuple[str, ...]
     release: tuple[str, ...]
 
     def uses(self) -> list[str]:
-        """List the names this step reads from its scope."""
+        """Return the names that this step reads from its scope."""
 
-    def run(self, env: dict[str, Value]) -> None:
-        """Compute the outputs from the values in `env` and put them there."""
+    def run(self, env: dict[str, RuntimeValue]) -> None:
+        """Compute the outputs from the values in `env`, and add them to it."""
 
 
 @dataclass(slots=True)
-class Graph:
-    """A graph, subgraph or function body made ready to run.
+class PreparedGraph:
+    """A graph, subgraph or function body that is ready to run.
 
-    `constants` are its initializers, `captured` the outer-scope names it reads.
+    `constants` are its initializers, `captured` the outer-scope names that it reads. For `empty`
+    and `input_ranks` see `Subgraph`.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    constants: dict[str, Value]
-    steps: list[Step] = field(default_factory=list)
+    constants: dict[str, RuntimeValue]
+    steps: list[PreparedStep] = field(default_factory=list)
     captured: tuple[str, ...] = ()
     empty: tuple[Array | None, ...] = ()
     input_ranks: tuple[int, ...] = ()
@@ -78,7 +85,7 @@ class Graph:
         return len(self.outputs)
 
     def finish(self) -> None:
-        """Find the outer names read here, and after which step each value is no longer needed."""
+        """Find the outer names that are read, and the step after which each value is released."""
         local = {*self.inputs, *self.constants}
         captured: dict[str, None] = {}
         last: dict[str, int] = {}
@@ -102,8 +109,10 @@ class Graph:
         for index, names in releases.items():
             self.steps[index].release = tuple(names)
 
-    def run(self, values: Sequence[Value], outer: Mapping[str, Value]) -> list[Value]:
-        """Run on positional `values`, outer-scope names taken from `outer`."""
+    def run(
+        self, values: Sequence[RuntimeValue], outer: Mapping[str, RuntimeValue]
+    ) -> list[RuntimeValue]:
+        """Run on positional `values`, with the outer-scope values `outer`."""
         env = dict(self.constants)
         for name in self.captured:
             env[name] = outer[name]
@@ -111,46 +120,49 @@ class Graph:
         self.run_in(env)
         return [env[name] if name else None for name in self.outputs]
 
-    def run_in(self, env: dict[str, Value], *, keep_all: bool = False) -> None:
-        """Run every step on `env`, dropping values after their last use unless `keep_all`."""
-        end = limit.end()
+    def run_in(self, env: dict[str, RuntimeValue], *, keep_all: bool = False) -> None:
+        """Run every step on `env`; values are dropped after their last use unless `keep_all`."""
+        end = limit.deadline()
         for step in self.steps:
             step.run(env)
             if end is not None and time.monotonic() > end:
-                raise limit.late()
+                raise limit.too_late()
             if step.release and not keep_all:
                 for name in step.release:
                     env.pop(name, None)
 
 
-class BoundScope:
-    """Runs a node's subgraphs with the values visible where the node stands."""
+class BoundSubgraphRunner:
+    """Runs a node's subgraphs with the values that the node sees."""
 
     __slots__ = ("_env",)
 
-    def __init__(self, env: Mapping[str, Value]) -> None:
+    def __init__(self, env: Mapping[str, RuntimeValue]) -> None:
         """Bind to the values of the scope around."""
         self._env = env
 
-    def run(self, graph: Subgraph, values: list[Value]) -> list[Value]:
-        """Run `graph` on positional `values`; give its outputs in order."""
+    def run(self, graph: Subgraph, values: list[RuntimeValue]) -> list[RuntimeValue]:
+        """Run `graph` on positional `values` and return its outputs in order."""
         if len(values) != graph.n_inputs:
             raise Invalid(f"a subgraph takes {graph.n_inputs} inputs, {len(values)} are given")
-        if not isinstance(graph, Graph):
+        if not isinstance(graph, PreparedGraph):
             raise TypeError("a subgraph is a prepared Graph")
         return graph.run(values, self._env)
 
 
-def _allowed(formal: Formal, kind: str) -> bool:
+def _allowed(formal: FormalParameter, kind: str) -> bool:
     return kind in formal.types or f"optional({kind})" in formal.types
 
 
 def check_types(
-    formals: Sequence[Formal], values: Sequence[Value], bound: dict[str, str], what: str
+    formals: Sequence[FormalParameter],
+    values: Sequence[RuntimeValue],
+    bound: dict[str, str],
+    what: str,
 ) -> None:
-    """Check tensors against a schema's types; `bound` collects what type variables stand for.
+    """Raise Invalid unless tensors have types that a schema allows.
 
-    Raises Invalid, naming the parameter, its type and what is allowed.
+    `bound` collects the types of type variables.
     """
     for formal, value in zip(formals, values, strict=False):
         if isinstance(value, list) and not any("seq(" in kind for kind in formal.types):
@@ -167,7 +179,7 @@ def check_types(
             )
 
 
-def _as_value(result: Any) -> Value:
+def _as_value(result: Any) -> RuntimeValue:
     if result is None or isinstance(result, list):
         return result
     array = np.asarray(result)
@@ -175,25 +187,25 @@ def _as_value(result: Any) -> Value:
 
 
 @dataclass(slots=True)
-class NodeStep:
-    """A node computed by a kernel."""
+class KernelStep:
+    """A node that a kernel computes."""
 
-    place: Place
+    place: NodeLocation
     call: Call
     kernel: Kernel
     scoped: bool
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    input_formals: tuple[Formal, ...]
-    output_formals: tuple[Formal, ...]
+    input_formals: tuple[FormalParameter, ...]
+    output_formals: tuple[FormalParameter, ...]
     captured: tuple[str, ...]
     release: tuple[str, ...] = ()
 
     def uses(self) -> list[str]:
-        """List the names this step reads: its inputs, and what its subgraphs capture."""
+        """Return the names that this step reads: its inputs, and captures of its subgraphs."""
         return [*(name for name in self.inputs if name), *self.captured]
 
-    def run(self, env: dict[str, Value]) -> None:
+    def run(self, env: dict[str, RuntimeValue]) -> None:
         """Check the inputs' types, call the kernel, check and keep the outputs."""
         args = [env[name] if name else None for name in self.inputs]
         try:
@@ -201,7 +213,7 @@ class NodeStep:
             self._check_present(args)
             check_types(self.input_formals, args, bound, "input")
             if self.scoped:
-                result = self.kernel(self.call, BoundScope(env), *args)
+                result = self.kernel(self.call, BoundSubgraphRunner(env), *args)
             else:
                 result = self.kernel(self.call, *args)
             results = (
@@ -219,14 +231,14 @@ class NodeStep:
         except NotSupported as error:
             raise self.place.unsupported(str(error)) from None
         except FAILURES as error:
-            # NumPy's own words for what is wrong with the shapes or values; callers get one kind
-            # of error for all of them.
+            # NumPy says what is wrong with shapes or values; callers get one type of exception
+            # for all.
             raise self.place.invalid(f"{type(error).__name__}: {error}") from error
         for name, value in zip(self.outputs, results, strict=False):
             if name:
                 env[name] = value
 
-    def _check_present(self, args: Sequence[Value]) -> None:
+    def _check_present(self, args: Sequence[RuntimeValue]) -> None:
         for formal, value in zip(self.input_formals, args, strict=False):
             if (
                 value is None
@@ -238,10 +250,10 @@ class NodeStep:
 
 @dataclass(slots=True)
 class FunctionStep:
-    """A node computed by a function's body: a model-local function's or a schema's."""
+    """A node that a function body computes, of a model-local function or a schema."""
 
-    place: Place
-    body: Graph
+    place: NodeLocation
+    body: PreparedGraph
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     release: tuple[str, ...] = ()
@@ -250,31 +262,31 @@ class FunctionStep:
         """List the names this step reads."""
         return [name for name in self.inputs if name]
 
-    def run(self, env: dict[str, Value]) -> None:
-        """Run the body in a scope of its own; inputs that are not given are None there."""
-        args: list[Value] = [env[name] if name else None for name in self.inputs]
+    def run(self, env: dict[str, RuntimeValue]) -> None:
+        """Run the body in a scope of its own; absent inputs are None there."""
+        args: list[RuntimeValue] = [env[name] if name else None for name in self.inputs]
         _run_body(self.place, self.body, args, self.outputs, env)
 
 
 @dataclass(slots=True)
-class ContextStep:
-    """A node whose schema gives a function body only once the input types are known."""
+class TypedFunctionStep:
+    """A node whose schema gives a function body that depends on the input types."""
 
-    place: Place
-    definition: Definition
-    build: Callable[[tuple[bytes, ...]], Graph]
+    place: NodeLocation
+    definition: OperatorDefinition
+    build: Callable[[tuple[bytes, ...]], PreparedGraph]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     release: tuple[str, ...] = ()
-    bodies: dict[tuple[bytes, ...], Graph] = field(default_factory=dict)
+    bodies: dict[tuple[bytes, ...], PreparedGraph] = field(default_factory=dict)
 
     def uses(self) -> list[str]:
         """List the names this step reads."""
         return [name for name in self.inputs if name]
 
-    def run(self, env: dict[str, Value]) -> None:
-        """Build the body for these input types, unless it was built before, and run it."""
-        args: list[Value] = [env[name] if name else None for name in self.inputs]
+    def run(self, env: dict[str, RuntimeValue]) -> None:
+        """Run the body for these input types, which is built once for each."""
+        args: list[RuntimeValue] = [env[name] if name else None for name in self.inputs]
         formals = [self.definition.input_formal(i) for i in range(len(args))]
         bound: dict[str, str] = {}
         try:
@@ -291,7 +303,7 @@ class ContextStep:
             results = _run_body(self.place, body, args, self.outputs, env)
         except ExecutionError as error:
             if any(isinstance(value, np.ndarray) and not value.size for value in args):
-                # Their Reshapes take a size of 0 for one to copy; the operators' texts do not.
+                # The Reshapes of the body take a size of 0 as one to copy; the text does not.
                 reason = f"the function body that onnx has fails on tensors of size 0: {error}"
                 raise self.place.unsupported(reason) from error
             raise
@@ -302,8 +314,8 @@ class ContextStep:
             raise self.place.invalid(str(error)) from None
 
 
-def _check_keys(args: Sequence[Value]) -> None:
-    """Raise `Invalid` unless keys and values are as many: the function body repeats one value."""
+def _check_keys(args: Sequence[RuntimeValue]) -> None:
+    """Raise Invalid unless there are as many keys as values: the body would repeat one value."""
     for key in (1, 4):
         pair = [value.shape for value in args[key : key + 2] if isinstance(value, np.ndarray)]
         if len(pair) == 2 and pair[0][:-1] != pair[1][:-1]:
@@ -311,9 +323,13 @@ def _check_keys(args: Sequence[Value]) -> None:
 
 
 def _run_body(
-    place: Place, body: Graph, args: list[Value], outputs: tuple[str, ...], env: dict[str, Value]
-) -> list[Value]:
-    """Run a function's body in a scope of its own and put the outputs asked for in `env`."""
+    place: NodeLocation,
+    body: PreparedGraph,
+    args: list[RuntimeValue],
+    outputs: tuple[str, ...],
+    env: dict[str, RuntimeValue],
+) -> list[RuntimeValue]:
+    """Run a function body in a scope of its own, and add the outputs that have names to `env`."""
     for name, defined in zip(outputs, body.outputs, strict=False):
         if name and not defined:
             raise place.invalid(f"the function's body does not define output {name!r}")
@@ -324,7 +340,7 @@ def _run_body(
     return results
 
 
-def _type_bytes(value: Value) -> bytes:
+def _type_bytes(value: RuntimeValue) -> bytes:
     if value is None:
         return b""
     if isinstance(value, list):
@@ -334,5 +350,5 @@ def _type_bytes(value: Value) -> bytes:
         tensor = helper.make_tensor_type_proto(kinds.pop(), None)
         return helper.make_sequence_type_proto(tensor).SerializeToString()
     array: Array = value
-    # Some bodies are built for the dimensions too, not only for the type and rank.
+    # Some bodies depend on the dimensions too, not only on the type and rank.
     return helper.make_tensor_type_proto(number_of(array.dtype), array.shape).SerializeToString()

@@ -1,4 +1,4 @@
-"""Operators that pick, place or order elements by index.
+"""Operators that select, write or sort elements by index.
 
 Source: the definitions named at each kernel; negative indices and axes count from the back.
 """
@@ -65,7 +65,7 @@ def slice_10(
 
 
 def _indices(indices: Array, size: int) -> Array:
-    """Give indices counted from the front; Invalid when one is out of range."""
+    """Return indices as non-negative integers; raise Invalid if one is out of range."""
     wide = indices.astype(INT64)
     if wide.size and (wide.min() < -size or wide.max() >= size):
         raise Invalid(f"an index is out of range for {size} elements")
@@ -76,7 +76,7 @@ def _indices(indices: Array, size: int) -> Array:
 def gather(call: Call, data: Array, indices: Array) -> Array:
     """Take slices along `axis`.
 
-    Indices may be negative before 11 too, as exporters wrote them and ONNX Runtime takes them.
+    Indices may be negative before 11 too: exporters wrote such, and ONNX Runtime takes them.
     """
     axis = one_axis(call.attrs["axis"], data.ndim)
     return np.take(data, _indices(indices, data.shape[axis]), axis=axis)
@@ -84,7 +84,7 @@ def gather(call: Call, data: Array, indices: Array) -> Array:
 
 @kernel("GatherElements", 11, 13)
 def gather_elements(call: Call, data: Array, indices: Array) -> Array:
-    """Take single elements along `axis`; the other coordinates are the index's own."""
+    """Take single elements along `axis`; the other coordinates are those of the index."""
     if data.ndim != indices.ndim:
         raise Invalid(f"ranks {data.ndim} and {indices.ndim} differ")
     axis = one_axis(call.attrs["axis"], data.ndim)
@@ -140,7 +140,7 @@ def _scattered(data: Array, places: tuple[Array, ...], updates: Array, reduction
 @kernel("Scatter", 9)
 @kernel("ScatterElements", 11, 13, 16, 18)
 def scatter_elements(call: Call, data: Array, indices: Array, updates: Array) -> Array:
-    """Place single elements along `axis`; from 16 combined by `reduction`."""
+    """Write single elements along `axis`; from 16 on combined by `reduction`."""
     if data.ndim != indices.ndim or indices.shape != updates.shape:
         raise Invalid(
             f"shapes {data.shape}, {indices.shape} and {updates.shape} do not fit together"
@@ -152,7 +152,7 @@ def scatter_elements(call: Call, data: Array, indices: Array, updates: Array) ->
 
 @kernel("ScatterND", 11, 13, 16, 18)
 def scatter_nd(call: Call, data: Array, indices: Array, updates: Array) -> Array:
-    """Place slices by tuples of indices; from 16 combined by `reduction`."""
+    """Write slices at tuples of indices; from 16 on combined by `reduction`."""
     depth = indices.shape[-1]
     if updates.shape != indices.shape[:-1] + data.shape[depth:]:
         raise Invalid(f"updates of shape {updates.shape} do not fit indices {indices.shape}")
@@ -165,8 +165,8 @@ def scatter_nd(call: Call, data: Array, indices: Array, updates: Array) -> Array
 def _top_k(data: Array, k: int, axis: int, *, largest: bool) -> tuple[Array, Array]:
     if not 0 <= k <= data.shape[axis]:
         raise Invalid(f"k is {k}, the axis has {data.shape[axis]} elements")
-    # A stable ascending sort of the flipped data, flipped back, is a descending sort in
-    # which the lower of two equal elements' indices still comes first.
+    # A stable ascending sort of the reversed data, reversed again, is a descending sort that
+    # has the lower index first among equal elements.
     keys = data.astype(FLOAT32) if data.dtype.kind == "V" else data
     if largest:
         order = np.flip(np.argsort(np.flip(keys, axis), axis=axis, kind="stable"), axis)
@@ -185,16 +185,16 @@ def _one_k(k: Array) -> int:
 
 @kernel("TopK", 1)
 def top_k_1(call: Call, data: Array) -> tuple[Array, Array]:
-    """Give the `k` largest along `axis`, in order, and their indices."""
+    """Return the `k` largest along `axis`, in order, and their indices."""
     axis = one_axis(call.attrs["axis"], data.ndim)
     return _top_k(data, call.attrs["k"], axis, largest=True)
 
 
 @kernel("TopK", 10, 11, 24)
 def top_k_10(call: Call, data: Array, k: Array) -> tuple[Array, Array]:
-    """Give the K largest (from 11: or smallest) along `axis`; equal ones by lower index.
+    """Return the K largest (from 11: or smallest) along `axis`; of equal ones the first.
 
-    Unsorted results, which `sorted` = 0 allows in any order, come sorted as well.
+    Results are sorted even with `sorted` = 0, which allows any order.
     """
     axis = one_axis(call.attrs["axis"], data.ndim)
     return _top_k(data, _one_k(k), axis, largest=bool(call.attrs.get("largest", 1)))
@@ -215,19 +215,19 @@ def _arg_extreme(call: Call, data: Array, function: Any) -> Array:
 
 @kernel("ArgMax", 1, 11, 12, 13)
 def arg_max(call: Call, data: Array) -> Array:
-    """Give the index of the first (12: or last) maximum along `axis`."""
+    """Return the index of the first (12: or last) maximum along `axis`."""
     return _arg_extreme(call, data, np.argmax)
 
 
 @kernel("ArgMin", 1, 11, 12, 13)
 def arg_min(call: Call, data: Array) -> Array:
-    """Give the index of the first (12: or last) minimum along `axis`."""
+    """Return the index of the first (12: or last) minimum along `axis`."""
     return _arg_extreme(call, data, np.argmin)
 
 
 @kernel("NonZero", 9, 13)
 def non_zero(call: Call, data: Array) -> Array:
-    """Give the coordinates of the elements that are not zero, one row for each axis."""
+    """Return the coordinates of the elements that are not zero, with a row for each axis."""
     if not data.ndim:
         return np.zeros((0, int(bool(data))), dtype=INT64)
     return np.array(np.nonzero(data), dtype=INT64).reshape(data.ndim, -1)
@@ -244,9 +244,9 @@ def compress(call: Call, data: Array, condition: Array) -> Array:
 
 @kernel("OneHot", 9, 11, 28)
 def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
-    """Make `depth` places along a new `axis`, `values[1]` at the index, else `values[0]`.
+    """Return `values[1]` at the index along a new `axis` of size `depth`, `values[0]` elsewhere.
 
-    Indices outside [-depth, depth-1] give only off values.
+    Indices outside [-depth, depth-1] give `values[0]` only.
     """
     if depth.size != 1 or values.shape != (2,):
         raise Invalid("depth must hold one value and values two")
@@ -281,9 +281,9 @@ def reverse_sequence(call: Call, data: Array, lengths: Array) -> Array:
 
 @kernel("Unique", 11, 28)
 def unique(call: Call, x: Array) -> tuple[Array, ...]:
-    """Give the distinct elements (or slices along `axis`), first indices, inverse and counts.
+    """Return the distinct elements (or slices along `axis`), first indices, inverse and counts.
 
-    Sorted, or with `sorted` = 0 in the order in which they first appear.
+    They are sorted or, with `sorted` = 0, in the order of their first appearance.
     """
     axis = call.attrs.get("axis")
     if axis is not None:

@@ -1,4 +1,4 @@
-"""A limit of time for runs, looked at after each node."""
+"""A time limit for runs, checked after each node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END: ContextVar[float | None] = ContextVar("end", default=None)
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Let runs of models in this thread end soon after so many seconds."""
+    """Limit the time of runs in this thread to about `seconds`."""
     token = _END.set(time.monotonic() + seconds)
     try:
         yield
@@ -22,11 +22,11 @@ def time_limit(seconds: float) -> Iterator[None]:
         _END.reset(token)
 
 
-def end() -> float | None:
-    """When runs have to end, by `time.monotonic`; None where nothing limits them."""
+def deadline() -> float | None:
+    """Return the time when runs must end, by `time.monotonic`; None without a limit."""
     return _END.get()
 
 
-def late() -> UnsupportedError:
-    """Build the error for a run that has not ended in time."""
+def too_late() -> UnsupportedError:
+    """Return the exception for a run that took longer than its limit."""
     return UnsupportedError("it takes longer than it may")

@@ -62,14 +62,14 @@ def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
 
 @kernel("Einsum", 12, 28)
 def einsum(call: Call, *arrays: Array) -> Array:
-    """Sum products over the indices that `equation` names, as numpy.einsum does."""
+    """Compute the sums of products that `equation` describes, as numpy.einsum does."""
     result = np.einsum(call.attrs["equation"].strip(), *(wider(array) for array in arrays))
     return to_dtype(result, arrays[0].dtype)
 
 
 @kernel("Det", 11, 22)
 def det(call: Call, x: Array) -> Array:
-    """Give the determinants of the matrices in the last two dimensions."""
+    """Return the determinants of the matrices in the last two dimensions."""
     return to_dtype(np.linalg.det(x.astype(FLOAT64)), x.dtype)
 
 
@@ -94,7 +94,7 @@ def convolved(call: Call, x: Array, w: Array) -> Array:
     inputs, outputs = w.shape[1], w.shape[0] // groups
     axes = ((1, *range(2 + count, 2 + 2 * count)), tuple(range(1, 2 + count)))
     result = np.empty((x.shape[0], w.shape[0], *place.output), np.result_type(x, w))
-    # tensordot copies what lies in windows, many times the size of the data.
+    # tensordot copies the windows, which are many times the size of the data.
     copied = x.shape[0] * inputs * prod(place.output[1:]) * prod(place.kernel)
     step = max(1, _MOST_COPIED // max(1, copied))
     for g, start in product(range(groups), range(0, place.output[0], step)):
@@ -120,7 +120,7 @@ def _with_bias(result: Array, bias: Array | None, x: Array) -> Array:
 
 @kernel("ConvTranspose", 1, 11, 22)
 def conv_transpose(call: Call, x: Array, w: Array, bias: Array | None = None) -> Array:
-    """Spread (N, C, spatial...) by (C, M / group, kernel...), the transpose of Conv."""
+    """Compute the transpose of Conv for (N, C, spatial...) and (C, M / group, kernel...)."""
     groups = call.attrs["group"]
     if x.ndim < 3 or w.ndim != x.ndim or x.shape[1] != w.shape[0] or x.shape[1] % groups:
         raise Invalid(f"shapes {x.shape} and {w.shape} do not fit {groups} groups")
@@ -165,7 +165,7 @@ def conv_transpose(call: Call, x: Array, w: Array, bias: Array | None = None) ->
 def _transposed_extent(
     call: Call, full: list[int], spatial: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[list[int], list[int]]:
-    """Give where the output begins in the full result, and its size, for each dimension."""
+    """Return the start of the output in the full result, and its size, for each dimension."""
     count = len(spatial)
     mode = call.attrs.get("auto_pad", "NOTSET")
     wanted = call.attrs.get("output_shape")

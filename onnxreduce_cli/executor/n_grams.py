@@ -1,4 +1,4 @@
-"""Counts of n-grams. Source: TfIdfVectorizer 9."""
+"""TfIdfVectorizer: counts of n-grams. Source: definition 9."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from onnxreduce_cli.executor.registry import Call, kernel
 
 @kernel("TfIdfVectorizer", 9)
 def tf_idf_vectorizer(call: Call, x: Array) -> Array:
-    """Count the n-grams of a pool in each row, those with equal distances of 1 to max_skip + 1.
+    """Count the n-grams of the pool in each row, with distances from 1 to max_skip + 1.
 
-    The i-th of them counts at place `ngram_indexes[i]`, in the modes but TF times `weights[i]`;
-    for IDF more than one is as one.
+    The count of the i-th n-gram is at index `ngram_indexes[i]`. Mode IDF has 1 for any positive
+    count; IDF and TFIDF multiply by `weights[i]`.
     """
     if x.ndim > 2:
         raise Invalid(f"rank is {x.ndim}, it must be 1 or 2")
@@ -46,7 +46,7 @@ def tf_idf_vectorizer(call: Call, x: Array) -> Array:
 
 
 def _pool(call: Call) -> dict[tuple[object, ...], int]:
-    """The n-grams with their numbers."""
+    """Return the n-grams of the pool with their numbers."""
     items = call.attrs.get("pool_int64s") or call.attrs.get("pool_strings") or ()
     bounds = [*call.attrs["ngram_counts"], len(items)]
     found: dict[tuple[object, ...], int] = {}
@@ -59,7 +59,7 @@ def _pool(call: Call) -> dict[tuple[object, ...], int]:
 
 
 def _grams(call: Call, row: list[object]) -> list[tuple[object, ...]]:
-    """Every n-gram of the lengths asked for; single elements once, whatever is skipped."""
+    """Return every n-gram of the wanted lengths; single elements once, for any distance."""
     found: list[tuple[object, ...]] = []
     longest = min(call.attrs["max_gram_length"], len(row))
     for length in range(call.attrs["min_gram_length"], longest + 1):

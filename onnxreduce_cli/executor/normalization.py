@@ -1,4 +1,4 @@
-"""Normalisation with given or computed statistics.
+"""Normalization with given or computed statistics.
 
 Source: BatchNormalization 1 to 15, InstanceNormalization 1 to 22, LayerNormalization 17,
 GroupNormalization 21, LRN 1 and 13, LpNormalization 1 and 22.
@@ -17,7 +17,7 @@ from onnxreduce_cli.executor.registry import Call, kernel
 
 
 def _trains(call: Call) -> bool:
-    """Return whether a BatchNormalization computes statistics: from 7 to 13 the outputs say so."""
+    """Return whether a BatchNormalization is in training mode; from 7 to 13 its outputs decide."""
     if call.since >= 14:
         return bool(call.attrs["training_mode"])
     if call.since < 7:
@@ -36,9 +36,9 @@ def batch_normalization(
 ) -> tuple[Array, ...]:
     """Normalise each channel (axis 1) by given statistics, or in training by its own.
 
-    In training also give the running statistics, and before 14 those of the batch. The variance is
-    that of the population, as 14 says; the texts before name no other. Before 9, with `spatial` =
-    0, the statistics are for each element of a batch entry.
+    In training the running statistics are returned too, and before 14 those of the batch. The
+    variance is that of the population, as 14 says; earlier texts do not say. Before 9, with
+    `spatial` = 0, the statistics are for each element of a batch entry.
     """
     if x.ndim < 1:
         raise Invalid("X has rank 0")
@@ -95,7 +95,7 @@ def instance_normalization(call: Call, x: Array, scale: Array, bias: Array) -> A
 def layer_normalization(
     call: Call, x: Array, scale: Array, bias: Array | None = None
 ) -> tuple[Any, ...]:
-    """Normalise over the dimensions from `axis` on; also give mean and 1 / deviation.
+    """Normalise over the dimensions from `axis` on; return mean and 1 / deviation too.
 
     The statistics have the element type of `stash_type`; everything is computed in float64.
     """
@@ -119,7 +119,8 @@ def layer_normalization(
 def group_normalization(call: Call, x: Array, scale: Array, bias: Array) -> Array:
     """Normalise groups of channels (axis 1).
 
-    Everything is computed in float64. Of nothing nothing comes, where the function body fails.
+    Everything is computed in float64. Empty data gives empty results, where the function body
+    fails.
     """
     groups = call.attrs["num_groups"]
     if x.ndim < 3 or groups < 1 or x.shape[1] % groups:

@@ -1,4 +1,4 @@
-"""Pooling: over windows and over everything.
+"""Pooling over windows and over all spatial dimensions.
 
 Source: AveragePool 1 to 22, MaxPool 1 to 22, LpPool 1 to 22, and the Global ones.
 """
@@ -13,10 +13,10 @@ import numpy as np
 from onnxreduce_cli.executor.dtypes import FLOAT64, INT64, Array, is_float, to_dtype, wider
 from onnxreduce_cli.executor.errors import Invalid
 from onnxreduce_cli.executor.registry import Call, kernel
-from onnxreduce_cli.executor.windows import Geometry, flat_windows, geometry
+from onnxreduce_cli.executor.windows import WindowGeometry, flat_windows, geometry
 
 
-def _place(call: Call, x: Array) -> Geometry:
+def _place(call: Call, x: Array) -> WindowGeometry:
     if x.ndim < 3:
         raise Invalid(f"rank is {x.ndim}, it must be at least 3")
     if "kernel_shape" not in call.attrs:
@@ -26,14 +26,14 @@ def _place(call: Call, x: Array) -> Geometry:
 
 @kernel("AveragePool", 1, 7, 10, 11, 19, 22)
 def average_pool(call: Call, x: Array) -> Array:
-    """Average over windows; pads count with `count_include_pad`, what ceil_mode adds never."""
+    """Average over windows; `count_include_pad` counts pads, but not what ceil_mode adds."""
     place = _place(call, x)
     total = flat_windows(x.astype(FLOAT64), place, 0.0).sum(axis=-1)
     if call.attrs.get("count_include_pad", 0):
-        # Pads are counted as elements, by padding the counts with ones first.
+        # Pads count as elements: the counts are padded with ones first.
         widths = list(zip(place.before, place.after, strict=True))
         ones = np.pad(np.ones(x.shape[2:]), widths, constant_values=1.0)[None, None]
-        bare = Geometry(
+        bare = WindowGeometry(
             place.kernel,
             place.strides,
             place.dilations,
@@ -67,10 +67,11 @@ def max_pool(call: Call, x: Array) -> Any:
     else:
         inner = inner.reshape(x.shape[2:])
     places = flat_windows(inner[None, None], place, -1)
-    # A pad holds the lowest value too: an element of the input goes before it.
+    # A pad has the lowest value, so an equal element of the input must win.
     is_inside = np.broadcast_to(places >= 0, view.shape)
     begin = np.argmax(is_inside, axis=-1)[..., None]
-    # As in kernels: from the first element on to what is larger, so that NaN stays only there.
+    # As in ONNX Runtime's kernels: start with the first element and replace it by larger ones, so
+    # that NaN stays only if it is the first.
     starts_with_nan = np.isnan(np.take_along_axis(view, begin, axis=-1))
     ordered = np.where(np.isnan(view), lowest, view)
     largest = ordered.max(axis=-1, keepdims=True)

@@ -1,7 +1,7 @@
-"""From protos to prepared graphs: names resolved, attributes read, kernels found.
+"""Making prepared graphs from protos: names are resolved, attributes read, kernels found.
 
-Everything that can be said about a model without inputs is said here: unknown operators
-and attributes, names that nothing defines, nodes that no kernel computes.
+Everything that is wrong whatever the inputs are is reported here: unknown operators and
+attributes, names that nothing defines, nodes that no kernel computes.
 """
 
 from __future__ import annotations
@@ -15,17 +15,30 @@ import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, defs
 
 from onnxreduce_cli.executor.checks import check_call, check_signature
-from onnxreduce_cli.executor.dtypes import Array, Value, dtype_of_number, sparse_to_array, to_array
+from onnxreduce_cli.executor.dtypes import (
+    Array,
+    RuntimeValue,
+    dtype_of_number,
+    sparse_to_array,
+    to_array,
+)
 from onnxreduce_cli.executor.errors import ExecutionError
-from onnxreduce_cli.executor.graph import ContextStep, FunctionStep, Graph, NodeStep, Place, Step
+from onnxreduce_cli.executor.graph import (
+    FunctionStep,
+    KernelStep,
+    NodeLocation,
+    PreparedGraph,
+    PreparedStep,
+    TypedFunctionStep,
+)
 from onnxreduce_cli.executor.reference import reference_kernel
 from onnxreduce_cli.executor.registry import (
     Call,
-    Definition,
-    Registered,
+    OperatorDefinition,
+    RegisteredKernel,
+    attribute_value,
     definition,
-    find,
-    plain_attribute,
+    find_kernel,
 )
 
 FunctionKey = tuple[str, str, str]
@@ -33,17 +46,17 @@ _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def plain_domain(domain: str) -> str:
-    """Give a domain with ai.onnx in its short form, the empty string."""
+    """Return a domain, which is the empty string for ai.onnx."""
     return "" if domain == "ai.onnx" else domain
 
 
-class Names:
+class DefinedNames:
     """The names defined so far in a scope and the scopes around it."""
 
     __slots__ = ("_known", "_outer")
 
-    def __init__(self, known: Iterable[str], outer: Names | None = None) -> None:
-        """Begin with the names `known`."""
+    def __init__(self, known: Iterable[str], outer: DefinedNames | None = None) -> None:
+        """Start with the names `known`."""
         self._known = set(known)
         self._outer = outer
 
@@ -57,8 +70,8 @@ class Names:
 
 
 @dataclass(slots=True)
-class Context:
-    """What holds for all nodes of a model graph or of one function body.
+class PreparationContext:
+    """The facts that hold for all nodes of a model's graph or of a function body.
 
     `opsets` are its imports by domain, `bindings` the values of the attributes that its
     nodes may refer to. `bodies` and `open_calls` are shared by the whole model: bodies
@@ -69,12 +82,14 @@ class Context:
     functions: Mapping[FunctionKey, FunctionProto]
     bindings: Mapping[str, AttributeProto] = field(default_factory=dict)
     in_function: bool = False
-    bodies: dict[tuple[FunctionKey, tuple[bytes, ...]], Graph] = field(default_factory=dict)
+    bodies: dict[tuple[FunctionKey, tuple[bytes, ...]], PreparedGraph] = field(default_factory=dict)
     open_calls: list[FunctionKey] = field(default_factory=list)
 
-    def inside(self, function: FunctionProto, bindings: Mapping[str, AttributeProto]) -> Context:
-        """Give the context of a function's body."""
-        return Context(
+    def inside(
+        self, function: FunctionProto, bindings: Mapping[str, AttributeProto]
+    ) -> PreparationContext:
+        """Return the context of a function body."""
+        return PreparationContext(
             read_opsets(function.opset_import),
             self.functions,
             bindings,
@@ -85,14 +100,16 @@ class Context:
 
 
 def read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    """Read opset imports by domain; an older model may leave them out, which means 1."""
+    """Return opset imports by domain; an old model without any imports opset 1."""
     opsets = {plain_domain(entry.domain): int(entry.version) for entry in imports}
     return opsets or {"": 1}
 
 
-def prepare_graph(graph: GraphProto, context: Context, outer: Names | None = None) -> Graph:
+def prepare_graph(
+    graph: GraphProto, context: PreparationContext, outer: DefinedNames | None = None
+) -> PreparedGraph:
     """Prepare a model's graph, or a subgraph that may read the names in `outer`."""
-    constants: dict[str, Value] = {}
+    constants: dict[str, RuntimeValue] = {}
     for tensor in graph.initializer:
         constants[tensor.name] = _initializer(tensor)
     for sparse in graph.sparse_initializer:
@@ -123,14 +140,14 @@ def _empty(declared: onnx.TypeProto.Tensor) -> Array | None:
         raise ExecutionError(f"a subgraph's output type is unreadable: {error}") from None
 
 
-def _initializer(tensor: TensorProto) -> Value:
+def _initializer(tensor: TensorProto) -> RuntimeValue:
     try:
         return to_array(tensor)
     except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
         raise ExecutionError(f"initializer {tensor.name!r} is unreadable: {error}") from error
 
 
-def _sparse_initializer(sparse: onnx.SparseTensorProto) -> Value:
+def _sparse_initializer(sparse: onnx.SparseTensorProto) -> RuntimeValue:
     try:
         return sparse_to_array(sparse)
     except (ValueError, TypeError, KeyError, IndexError) as error:
@@ -142,15 +159,15 @@ def _sparse_initializer(sparse: onnx.SparseTensorProto) -> Value:
 def _prepare(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
-    constants: dict[str, Value],
+    constants: dict[str, RuntimeValue],
     nodes: Iterable[NodeProto],
-    context: Context,
-    outer: Names | None,
+    context: PreparationContext,
+    outer: DefinedNames | None,
     *,
     function: bool = False,
-) -> Graph:
-    names = Names((*inputs, *constants), outer)
-    prepared = Graph(inputs, outputs, constants)
+) -> PreparedGraph:
+    names = DefinedNames((*inputs, *constants), outer)
+    prepared = PreparedGraph(inputs, outputs, constants)
     undefined: set[str] = set()
     for node in nodes:
         prepared.steps.append(_prepare_node(node, context, names))
@@ -162,16 +179,18 @@ def _prepare(
             if not function:
                 raise ExecutionError(f"output {name!r} is not defined by any node")
             undefined.add(name)
-    # A function may leave an optional output undefined; who calls it must not name that.
+    # A function may leave an optional output undefined, which calls must not name.
     prepared.outputs = tuple("" if name in undefined else name for name in outputs)
     prepared.finish()
     return prepared
 
 
-def _prepare_node(node: NodeProto, context: Context, names: Names) -> Step:
+def _prepare_node(
+    node: NodeProto, context: PreparationContext, names: DefinedNames
+) -> PreparedStep:
     domain = plain_domain(node.domain)
     opset = context.opsets.get(domain)
-    place = Place(
+    place = NodeLocation(
         node.name or next((name for name in node.output if name), ""),
         f"{domain}.{node.op_type}" if domain else node.op_type,
         opset,
@@ -206,11 +225,10 @@ def _prepare_node(node: NodeProto, context: Context, names: Names) -> Step:
     return _operator_step(node, found, attributes, place, context, names)
 
 
-def _resolve(node: NodeProto, context: Context) -> list[AttributeProto]:
-    """Give a node's attributes with references to a function's attributes replaced.
+def _resolve(node: NodeProto, context: PreparationContext) -> list[AttributeProto]:
+    """Return a node's attributes, with the values of attributes of the function for references.
 
-    A reference to an attribute that the caller left out, and that has no default, is an
-    attribute left out.
+    A reference to an attribute that is not set and has no default is left out.
     """
     if not context.in_function:
         return list(node.attribute)
@@ -232,9 +250,9 @@ def _function_body(
     function: FunctionProto,
     key: FunctionKey,
     attributes: list[AttributeProto],
-    context: Context,
-    place: Place,
-) -> Graph:
+    context: PreparationContext,
+    place: NodeLocation,
+) -> PreparedGraph:
     bindings = {attribute.name: attribute for attribute in function.attribute_proto}
     known = {*function.attribute, *bindings}
     for attribute in attributes:
@@ -256,8 +274,8 @@ def _function_body(
 
 
 def _prepare_function(
-    function: FunctionProto, bindings: Mapping[str, AttributeProto], context: Context
-) -> Graph:
+    function: FunctionProto, bindings: Mapping[str, AttributeProto], context: PreparationContext
+) -> PreparedGraph:
     return _prepare(
         tuple(function.input),
         tuple(function.output),
@@ -271,20 +289,20 @@ def _prepare_function(
 
 def _operator_step(
     node: NodeProto,
-    found: Definition,
+    found: OperatorDefinition,
     attributes: list[AttributeProto],
-    place: Place,
-    context: Context,
-    names: Names,
-) -> Step:
+    place: NodeLocation,
+    context: PreparationContext,
+    names: DefinedNames,
+) -> PreparedStep:
     check_signature(node, found, attributes, place)
     domain = plain_domain(node.domain)
-    registered = None if domain else find(node.op_type, found.since)
+    registered = None if domain else find_kernel(node.op_type, found.since)
     if registered is None:
         step = _schema_function_step(node, found, attributes, place, context)
         if step is not None:
             return step
-        registered = Registered(reference_kernel(node, found, attributes, place), None, False)
+        registered = RegisteredKernel(reference_kernel(node, found, attributes, place), None, False)
     values, captured = _attribute_values(found, attributes, place, context, names)
     call = Call(
         node.op_type,
@@ -296,7 +314,7 @@ def _operator_step(
         len(node.input),
     )
     check_call(registered, call, place)
-    return NodeStep(
+    return KernelStep(
         place,
         call,
         registered.kernel,
@@ -310,13 +328,13 @@ def _operator_step(
 
 
 def _attribute_values(
-    found: Definition,
+    found: OperatorDefinition,
     attributes: list[AttributeProto],
-    place: Place,
-    context: Context,
-    names: Names,
+    place: NodeLocation,
+    context: PreparationContext,
+    names: DefinedNames,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Give the attributes by name, graphs made ready, and the outer names that these read."""
+    """Return the attributes by name, with prepared graphs, and the outer names that these read."""
     values = dict(found.defaults)
     captured: dict[str, None] = {}
     for attribute in attributes:
@@ -326,7 +344,7 @@ def _attribute_values(
             values[attribute.name] = subgraph
             continue
         try:
-            values[attribute.name] = plain_attribute(attribute)
+            values[attribute.name] = attribute_value(attribute)
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise place.invalid(f"attribute {attribute.name!r} is unreadable: {error}") from error
     return values, tuple(captured)
@@ -334,12 +352,12 @@ def _attribute_values(
 
 def _schema_function_step(
     node: NodeProto,
-    found: Definition,
+    found: OperatorDefinition,
     attributes: list[AttributeProto],
-    place: Place,
-    context: Context,
-) -> Step | None:
-    """Make a step of the function body in the schema, which is part of the specification."""
+    place: NodeLocation,
+    context: PreparationContext,
+) -> PreparedStep | None:
+    """Return a step that runs the function body in the schema; None if there is no body."""
     schema = found.schema
     # Bodies of other domains' schemas do not always import what they use.
     if node.domain not in {"", "ai.onnx"} or any(a.type in _GRAPHS for a in attributes):
@@ -362,7 +380,7 @@ def _schema_function_step(
     resolved.attribute.extend(attributes)
     serialized = resolved.SerializeToString()
 
-    def build(types: tuple[bytes, ...]) -> Graph:
+    def build(types: tuple[bytes, ...]) -> PreparedGraph:
         version = max(v for v in schema.context_dependent_function_opset_versions)
         text = schema.get_context_dependent_function_with_opset_version(
             version, serialized, list(types)
@@ -372,4 +390,4 @@ def _schema_function_step(
             raise place.unsupported("the schema gives no function body for these input types")
         return _prepare_function(function, bindings, context)
 
-    return ContextStep(place, found, build, inputs, outputs)
+    return TypedFunctionStep(place, found, build, inputs, outputs)

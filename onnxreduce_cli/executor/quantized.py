@@ -24,7 +24,9 @@ _INTEGERS = {"int2", "uint2", "int4", "uint4", "int8", "uint8", "int16", "uint16
 
 
 def _spread(call: Call, parameter: Array, shape: tuple[int, ...]) -> Array:
-    """Shape a scale or zero point to fit the data: one value, one an axis entry, or blocks."""
+    """Return a scale or zero point, one for all, for an index of an axis or for a block, in the
+    shape of the data.
+    """
     if parameter.size == 1 and parameter.ndim < 2:
         return parameter.reshape(())
     if call.since == 10:
@@ -49,9 +51,9 @@ def _ends(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def _saturated(scaled: Array, zero: Array | None, dtype: np.dtype[Any]) -> Array:
-    """Round half to even, add the zero point and cut off at the ends of an integer type.
+    """Round half to even, add the zero point and clip to the range of an integer type.
 
-    The specification is silent about NaN; the lowest number is what ONNX Runtime gives.
+    The specification does not say what NaN becomes; here, as in ONNX Runtime, the lowest number.
     """
     whole = np.rint(scaled.astype(FLOAT64))
     whole = np.where(np.isnan(whole), -np.inf, whole)
@@ -88,7 +90,7 @@ def quantize_linear(call: Call, x: Array, scale: Array, zero: Array | None = Non
 
 @kernel("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def dequantize_linear(call: Call, x: Array, scale: Array, zero: Array | None = None) -> Array:
-    """Subtract the zero point and multiply by the scale; its type, or `output_dtype`, results."""
+    """Subtract the zero point and multiply by the scale, in its type or `output_dtype`."""
     named = call.attrs.get("output_dtype", 0)
     dtype = dtype_of_number(named) if named else scale.dtype
     wide = x.astype(FLOAT64)
@@ -97,8 +99,8 @@ def dequantize_linear(call: Call, x: Array, scale: Array, zero: Array | None = N
     return to_dtype(wide * _spread(call, scale, x.shape).astype(FLOAT64), dtype)
 
 
-def _less_zero(data: Array, zero: Array | None, axis: int) -> Array:
-    """Give data - zero as int32; a 1-D zero point goes along `axis`."""
+def _minus_zero_point(data: Array, zero: Array | None, axis: int) -> Array:
+    """Return data - zero as int32; a 1-D zero point is along `axis`."""
     wide = data.astype(np.int32)
     if zero is None:
         return wide
@@ -130,7 +132,7 @@ def mat_mul_integer(
     call: Call, a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None
 ) -> Array:
     """Multiply integer matrices into int32; zero points for rows of A, columns of B."""
-    return np.matmul(_less_zero(a, a_zero, -2), _less_zero(b, b_zero, -1))
+    return np.matmul(_minus_zero_point(a, a_zero, -2), _minus_zero_point(b, b_zero, -1))
 
 
 @kernel("QLinearMatMul", 10, 21)
@@ -149,7 +151,9 @@ def q_linear_mat_mul(
     if y_zero.dtype.name not in _INTEGERS:
         raise NotSupported("float 8 is not implemented")
     _need_one(y_scale=y_scale, y_zero_point=y_zero)
-    product = np.matmul(_less_zero(a, a_zero, -2), _less_zero(b, b_zero, -1)).astype(FLOAT64)
+    product = np.matmul(_minus_zero_point(a, a_zero, -2), _minus_zero_point(b, b_zero, -1)).astype(
+        FLOAT64
+    )
     rank = product.ndim
     factor = _along(a_scale.astype(FLOAT64), rank, -2) * _along(b_scale.astype(FLOAT64), rank, -1)
     scaled = product * factor / y_scale.astype(FLOAT64).reshape(())
@@ -163,7 +167,7 @@ def conv_integer(
     """Convolve integers into int32; pads stand for the zero point."""
     _need_one(x_zero_point=x_zero)
     _need_one_or_each(w.shape[0], w_zero_point=w_zero)
-    return convolved(call, _less_zero(x, x_zero, 0), _less_zero(w, w_zero, 0))
+    return convolved(call, _minus_zero_point(x, x_zero, 0), _minus_zero_point(w, w_zero, 0))
 
 
 @kernel("QLinearConv", 10)
@@ -182,7 +186,7 @@ def q_linear_conv(
     """Convolve quantised data; W's parameters are for all or for each output channel."""
     _need_one(x_scale=x_scale, x_zero_point=x_zero, y_scale=y_scale, y_zero_point=y_zero)
     _need_one_or_each(w.shape[0], w_scale=w_scale, w_zero_point=w_zero)
-    total = convolved(call, _less_zero(x, x_zero, 0), _less_zero(w, w_zero, 0))
+    total = convolved(call, _minus_zero_point(x, x_zero, 0), _minus_zero_point(w, w_zero, 0))
     if bias is not None:
         need_one_each(bias, w.shape[0])
         total = total + _along(bias, total.ndim, 1)

@@ -38,11 +38,11 @@ _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def _activations(call: Call) -> list[tuple[Activation, ...]]:
-    """Give the activations of each direction, clipped at their input as `clip` says."""
+    """Return the activations of each direction, with inputs clipped as `clip` says."""
     defaults = _PER_CELL[call.op]
     directions = len(_DIRECTIONS[call.attrs["direction"]])
     names = list(call.attrs.get("activations", ())) or list(defaults) * directions
-    # RNN's own default has two names, the second for the direction that may be missing.
+    # RNN's default has two names, the second for the direction that may be absent.
     if call.op == "RNN" and names == ["Tanh", "Tanh"]:
         names = names[:directions]
     if len(names) != len(defaults) * directions:
@@ -127,7 +127,7 @@ _CELLS: dict[str, Any] = {"RNN": _rnn_cell, "GRU": _gru_cell, "LSTM": _lstm_cell
 def _sequence(
     x: Array, step: Cell, state: tuple[Array, ...], lengths: list[int], *, backward: bool
 ) -> tuple[Array, tuple[Array, ...]]:
-    """Run one direction over (sequence, batch, input); steps past a length give zeros."""
+    """Run one direction over (sequence, batch, input); steps after a sequence's end give zeros."""
     longest, batch = x.shape[:2]
     outputs = np.zeros((longest, batch, state[0].shape[-1]))
     counts = np.array(lengths)
@@ -142,7 +142,7 @@ def _sequence(
 
 
 def _lengths(call: Call, x: Array, w: Array, r: Array, lengths: Array | None) -> list[int]:
-    """Check the shapes of (sequence, batch, input) and weights; give each sequence's length."""
+    """Check the shapes of (sequence, batch, input) and weights; return the sequence lengths."""
     longest, batch, size = x.shape
     hidden = r.shape[-1]
     rows = (len(_DIRECTIONS[call.attrs["direction"]]), _GATES[call.op] * hidden)
@@ -168,7 +168,7 @@ def _recurrent(
     initial_c: Array | None = None,
     p: Array | None = None,
 ) -> tuple[Array, ...]:
-    """Run a recurrent layer; give all hidden states, the last one and, for LSTM, the last cell.
+    """Run a recurrent layer; return all hidden states, the last one and, for LSTM, the last cell.
 
     X is (sequence, batch, input), states are (directions, batch, hidden); with `layout` = 1
     the batch comes first in both.

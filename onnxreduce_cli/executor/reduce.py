@@ -4,9 +4,9 @@ Source: the Reduce* definitions 1, 11 (negative axes), 12 and 20 (Max, Min: more
 (bfloat16; ReduceSum: axes as input), 18 (the others: axes as input, `noop_with_empty_axes`)
 and 28 (LogSum, LogSumExp: floats only).
 
-Each operator is three parts: what is done to each element, how elements are combined, and
-what is done to the result. With nothing to reduce (`noop_with_empty_axes`) the combining
-is left out and the other two remain, as the definition of 18 asks.
+Each operator has three parts: a function of each element, the combination of elements, and a
+function of the result. Where nothing is reduced (`noop_with_empty_axes`) the combination is
+left out and the functions are applied, as definition 18 says.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Reducer: TypeAlias = Callable[[Array, Axes, bool], Array]
 
 
 def _through_float64(function: Reducer) -> Reducer:
-    """Compute in float64 and come back with one rounding (integers: with truncation)."""
+    """Make a reducer compute in float64, and round its result (integers: truncate)."""
 
     def run(data: Array, axes: Axes, keepdims: bool) -> Array:
         result = function(data.astype(FLOAT64, copy=False), axes, keepdims)
@@ -80,7 +80,7 @@ def _log_sum(data: Array, axes: Axes, keepdims: bool) -> Array:
 @_through_float64
 def _log_sum_exp(data: Array, axes: Axes, keepdims: bool) -> Array:
     top = _MAXIMUM.reduce(data, axis=axes, keepdims=True, initial=-np.inf)
-    # An infinite maximum decides the result alone, and inf - inf would make it NaN.
+    # An infinite maximum is the result; inf - inf would be NaN.
     shift = np.where(np.isfinite(top), top, 0.0)
     total = np.log(_sum_in(np.exp(data - shift), axes, True)) + shift
     return np.asarray(total if keepdims else np.squeeze(total, axis=axes))
@@ -135,7 +135,7 @@ def _min(data: Array, axes: Axes, keepdims: bool) -> Array:
     return _extreme(data, axes, keepdims, largest=False)
 
 
-# What remains of an operator when nothing is reduced; the others are identities.
+# The element-wise parts of operators, for when nothing is reduced; others are identities.
 def _noop_absolute(data: Array) -> Array:
     return np.absolute(data)
 

@@ -1,9 +1,8 @@
-"""The bridge to onnx.reference, for operators that it computes as their definition says.
+"""Kernels of onnx.reference, for operators that it computes as their definition says.
 
-onnx.reference has one or a few implementations for each operator, and takes one of them at
-opsets whose definition means something else. So nothing is taken from it unasked: the
-table below names the since-versions for which its implementation was compared with the
-definition. Everything else is unsupported.
+onnx.reference has one or a few implementations for each operator, and uses them at opsets
+whose definition means something else too. So the table below names the since-versions for
+which its implementation was compared with the definition. Everything else is unsupported.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.executor.dtypes import Value
+from onnxreduce_cli.executor.dtypes import RuntimeValue
 from onnxreduce_cli.executor.errors import Invalid
-from onnxreduce_cli.executor.graph import Place
-from onnxreduce_cli.executor.registry import Call, Definition, Kernel
+from onnxreduce_cli.executor.graph import NodeLocation
+from onnxreduce_cli.executor.registry import Call, Kernel, OperatorDefinition
 
 _RIGHT: dict[str, frozenset[int]] = {
     op: frozenset(versions)
@@ -42,17 +41,17 @@ _RIGHT: dict[str, frozenset[int]] = {
 
 _GRID_SAMPLE_16_MODES = {b"bilinear": b"linear", b"bicubic": b"cubic"}
 
-#: What onnx.reference raises beside `FAILURES` on inputs that do not fit: it checks few of them.
+#: The exceptions of onnx.reference for inputs that do not fit, beside `FAILURES`.
 _UNCHECKED = (AssertionError, AttributeError, NameError)
 
 
 def is_right(op: str, since: int) -> bool:
-    """Return whether onnx.reference computes this ai.onnx definition."""
+    """Return whether onnx.reference is right for a definition of an ai.onnx operator."""
     return since in _RIGHT.get(op, ())
 
 
 def _as_defined_at(
-    node: NodeProto, found: Definition, attributes: list[AttributeProto]
+    node: NodeProto, found: OperatorDefinition, attributes: list[AttributeProto]
 ) -> NodeProto:
     """Copy a node with the defaults of its own definition written out.
 
@@ -72,24 +71,27 @@ def _as_defined_at(
             if attribute.name == "mode":
                 attribute.s = _GRID_SAMPLE_16_MODES.get(attribute.s, attribute.s)
     if found.since == 10 and node.op_type == "RoiAlign":
-        # What RoiAlign 10 does without a choice; 16 calls it that and defaults to another.
+        # RoiAlign 10 has no such attribute and does this; 16 has another default.
         mode = onnx.helper.make_attribute("coordinate_transformation_mode", "output_half_pixel")
         copy.attribute.append(mode)
     return copy
 
 
 def reference_kernel(
-    node: NodeProto, found: Definition, attributes: list[AttributeProto], place: Place
+    node: NodeProto,
+    found: OperatorDefinition,
+    attributes: list[AttributeProto],
+    place: NodeLocation,
 ) -> Kernel:
-    """Make a kernel of onnx.reference's implementation of this node.
+    """Return a kernel that runs onnx.reference's implementation of this node.
 
-    Raises UnsupportedError when it is not known to compute the node's definition.
+    Raises UnsupportedError unless that is known to compute the node's definition.
     """
     if node.domain not in {"", "ai.onnx"} or not is_right(node.op_type, found.since):
         if found.deprecated:
             raise place.invalid(f"{node.op_type} {found.since} is deprecated")
         raise place.unsupported(f"{node.op_type} {found.since} is not implemented")
-    # Imported late: it takes longer than everything else here together.
+    # Imported late, as that takes longer than everything else here together.
     from onnx.reference.ops import load_op
 
     run_params: dict[str, Any] = {
@@ -102,12 +104,12 @@ def reference_kernel(
     operator = implementation(_as_defined_at(node, found, attributes), run_params)
     compute: Callable[..., Any] = operator.run
 
-    def run(call: Call, *inputs: Value) -> tuple[Value, ...]:
+    def run(call: Call, *inputs: RuntimeValue) -> tuple[RuntimeValue, ...]:
         _require_fit(node.op_type, *inputs[:3])
         if node.op_type == "NonMaxSuppression":
             if any(value is not None and np.size(value) != 1 for value in inputs[2:]):
                 raise Invalid("its limits must hold one number each")
-            # Its limits are scalars, which may be absent; onnx.reference wants them in lists.
+            # The limits are scalars, which may be absent; onnx.reference takes them in lists.
             limits = [None if value is None else np.reshape(value, -1) for value in inputs[2:]]
             limits += [None] * (3 - len(limits))
             defaults = (np.zeros(1, np.int64), np.zeros(1, np.float32), None)
@@ -124,8 +126,8 @@ def reference_kernel(
     return run
 
 
-def _require_fit(op_type: str, *values: Value) -> None:
-    """Raise Invalid for shapes that do not fit, where onnx.reference leaves elements out."""
+def _require_fit(op_type: str, *values: RuntimeValue) -> None:
+    """Raise Invalid for shapes that do not fit, where onnx.reference would ignore elements."""
     if op_type not in _FIT:
         return
     shapes = [() if value is None else np.shape(value) for value in values]
@@ -140,7 +142,7 @@ def _is_grid_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
     return 3 <= len(data) == len(grid) and (data[0], len(data) - 2) == (grid[0], grid[-1])
 
 
-def _are_places_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
+def _are_indices_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
     return shapes[0] == shapes[1]
 
 
@@ -155,14 +157,14 @@ def _are_regions_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
 
 
 def _is_signal(shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Batches of real numbers, which may be in lists of one, or of complex ones as pairs."""
+    """Return whether shapes are of batches of real numbers, or of complex numbers as pairs."""
     signal = shapes[0]
     return len(signal) == 2 or (len(signal) == 3 and signal[2] in (1, 2))
 
 
 _FIT: dict[str, Callable[[Sequence[tuple[int, ...]]], bool]] = {
     "GridSample": _is_grid_of_data,
-    "MaxUnpool": _are_places_of_data,
+    "MaxUnpool": _are_indices_of_data,
     "NonMaxSuppression": _are_boxes_of_scores,
     "RoiAlign": _are_regions_of_data,
     "STFT": _is_signal,
@@ -170,4 +172,4 @@ _FIT: dict[str, Callable[[Sequence[tuple[int, ...]]], bool]] = {
 
 
 def _ignore(pattern: str, *args: Any) -> None:
-    """Take onnx.reference's log lines, which nobody asked for."""
+    """Discard the log lines of onnx.reference."""

@@ -1,7 +1,7 @@
-"""Which kernel computes which operator: by name and exact since-version.
+"""The kernels of operators, by name and exact since-version.
 
-A since-version that nobody registered has no kernel: when a new onnx release changes an
-operator, the executor says that it does not know it instead of guessing.
+A since-version that is not registered has no kernel: when a new onnx release changes an
+operator, the executor reports that it does not know it instead of guessing.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnx import AttributeProto, defs
 
-from onnxreduce_cli.executor.dtypes import Array, Value, sparse_to_array, to_array
+from onnxreduce_cli.executor.dtypes import Array, RuntimeValue, sparse_to_array, to_array
 
 Kernel: TypeAlias = Callable[..., Any]
 Check: TypeAlias = "Callable[[Call], None]"
 
 
 class Subgraph(Protocol):
-    """A subgraph attribute as control-flow kernels see it: it runs in the node's scope.
+    """A subgraph attribute as control-flow kernels see it.
 
-    `empty` has, for each output declared as a tensor of known shape, an array of that type
-    with a first dimension of 0: what stacking the output no times gives. `input_ranks` are the
-    ranks that the inputs are declared with, 0 where there is none.
+    `empty` has an array for each output that is declared as a tensor of known shape, of that
+    type with a first dimension of 0: the scan output of no rounds. `input_ranks` are the ranks
+    that the inputs are declared with, 0 where there is none.
     """
 
     n_inputs: int
@@ -36,20 +36,20 @@ class Subgraph(Protocol):
     input_ranks: tuple[int, ...]
 
 
-class Scope(Protocol):
-    """Runs a subgraph with the names visible where its node stands."""
+class SubgraphRunner(Protocol):
+    """Runs subgraphs with the values that their node sees."""
 
-    def run(self, graph: Subgraph, values: list[Value]) -> list[Value]:
-        """Run `graph` on positional `values`; give its outputs in order."""
+    def run(self, graph: Subgraph, values: list[RuntimeValue]) -> list[RuntimeValue]:
+        """Run `graph` on positional `values` and return its outputs in order."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One node as its kernel sees it.
+    """A node as its kernel sees it.
 
-    `attrs` holds the attributes by name, schema defaults filled in: int, float, str, tuples
-    of them, arrays (tensor, sparse tensor), TypeProto, or Subgraph. An attribute without
-    value and default is absent. `outputs` are the node's output names, empty for omitted.
+    `attrs` has the attributes by name, with defaults filled in: int, float, str, tuples of them,
+    arrays (tensor, sparse tensor), TypeProto, or Subgraph. An attribute without value and
+    default is absent. `outputs` are the names of the outputs, empty for absent ones.
     """
 
     op: str
@@ -61,22 +61,22 @@ class Call:
     n_inputs: int
 
     def wants(self, index: int) -> bool:
-        """Return whether output `index` is asked for."""
+        """Return whether the node has an output at `index`."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
 
-class Registered(NamedTuple):
-    """A kernel, what it wants checked when a node is prepared, and whether it runs subgraphs."""
+class RegisteredKernel(NamedTuple):
+    """A kernel, its check when a node is prepared, and whether it runs subgraphs."""
 
     kernel: Kernel
     check: Check | None
     scoped: bool
 
 
-#: Written by ``python -m onnxreduce_cli.report.operators`` from what the modules register.
+#: The module of each kernel, written by ``python -m onnxreduce_cli.report.operators``.
 INDEX = Path(__file__).with_name("index.json")
 
-_KERNELS: dict[tuple[str, int], Registered] = {}
+_KERNELS: dict[tuple[str, int], RegisteredKernel] = {}
 
 
 def kernel(
@@ -93,14 +93,14 @@ def kernel(
         for version in since:
             if (op, version) in _KERNELS:
                 raise ValueError(f"{op} {version} has two kernels")
-            _KERNELS[op, version] = Registered(function, check, scoped)
+            _KERNELS[op, version] = RegisteredKernel(function, check, scoped)
         return function
 
     return register
 
 
-def find(op: str, since: int) -> Registered | None:
-    """Give the kernel for an ai.onnx operator's definition, or None; import it if need be."""
+def find_kernel(op: str, since: int) -> RegisteredKernel | None:
+    """Return the kernel for a definition of an ai.onnx operator, or None."""
     name = _modules().get(op)
     if name is not None:
         import_module(f"{__package__}.{name}")
@@ -110,7 +110,7 @@ def find(op: str, since: int) -> Registered | None:
 
 
 def registered() -> list[tuple[str, int]]:
-    """List the (operator, since-version) pairs that have a kernel."""
+    """Return the (operator, since-version) pairs that have a kernel."""
     _load_all()
     return sorted(_KERNELS)
 
@@ -126,13 +126,13 @@ def _load_all() -> None:
 
 @cache
 def _modules() -> Mapping[str, str]:
-    """The module that has an operator's kernels, of the few that a model needs."""
+    """Return the module with the kernels of each operator, so that only those are imported."""
     found: dict[str, list[str]] = json.loads(INDEX.read_text(encoding="utf-8"))
     return {op: name for name, ops in found.items() for op in ops}
 
 
 def index_text() -> str:
-    """What the index has to be: by module the operators that it registers kernels of."""
+    """Return the text of the index: for each module, the operators that it has kernels for."""
     found: dict[str, set[str]] = {}
     for key in registered():
         name = _KERNELS[key].kernel.__module__.removeprefix(f"{__package__}.")
@@ -141,7 +141,7 @@ def index_text() -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-class Formal(NamedTuple):
+class FormalParameter(NamedTuple):
     """A formal input or output of a schema: its name, type variable and allowed types."""
 
     name: str
@@ -151,8 +151,8 @@ class Formal(NamedTuple):
     optional: bool
 
 
-class Definition(NamedTuple):
-    """What the executor needs of a schema, read once from `onnx.defs`."""
+class OperatorDefinition(NamedTuple):
+    """The facts of a schema that the executor needs, read once from `onnx.defs`."""
 
     schema: Any  # defs.OpSchema, whose stubs leave out its function bodies
     since: int
@@ -161,19 +161,19 @@ class Definition(NamedTuple):
     max_inputs: int
     min_outputs: int
     max_outputs: int
-    inputs: tuple[Formal, ...]
-    outputs: tuple[Formal, ...]
+    inputs: tuple[FormalParameter, ...]
+    outputs: tuple[FormalParameter, ...]
     variadic_input: bool
     attributes: dict[str, int]
     required: frozenset[str]
     defaults: dict[str, Any]
 
-    def input_formal(self, index: int) -> Formal:
-        """Give the formal input at `index`; the last one repeats when it is variadic."""
+    def input_formal(self, index: int) -> FormalParameter:
+        """Return the formal input at `index`; the last one repeats when it is variadic."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def output_formal(self, index: int) -> Formal:
-        """Give the formal output at `index`; the last one repeats when it is variadic."""
+    def output_formal(self, index: int) -> FormalParameter:
+        """Return the formal output at `index`; the last one repeats when it is variadic."""
         return self.outputs[min(index, len(self.outputs) - 1)]
 
 
@@ -181,8 +181,8 @@ _OPTIONAL = defs.OpSchema.FormalParameterOption.Optional
 _VARIADIC = defs.OpSchema.FormalParameterOption.Variadic
 
 
-def _formal(parameter: defs.OpSchema.FormalParameter) -> Formal:
-    return Formal(
+def _formal(parameter: defs.OpSchema.FormalParameter) -> FormalParameter:
+    return FormalParameter(
         parameter.name,
         parameter.type_str,
         frozenset(parameter.types),
@@ -192,8 +192,8 @@ def _formal(parameter: defs.OpSchema.FormalParameter) -> Formal:
 
 
 @cache
-def definition(op: str, opset: int, domain: str) -> Definition | None:
-    """Read the definition of an operator that holds at `opset`, or None when there is none."""
+def definition(op: str, opset: int, domain: str) -> OperatorDefinition | None:
+    """Return the definition of an operator at `opset`, or None if there is none."""
     try:
         schema = defs.get_schema(op, opset, domain)
     except (defs.SchemaError, TypeError):
@@ -207,8 +207,8 @@ def definition(op: str, opset: int, domain: str) -> Definition | None:
         if default.type != AttributeProto.UNDEFINED and not (
             default.type == AttributeProto.TENSOR and default.t.data_type == 0
         ):
-            defaults[name] = plain_attribute(default)
-    return Definition(
+            defaults[name] = attribute_value(default)
+    return OperatorDefinition(
         schema=schema,
         since=schema.since_version,
         deprecated=schema.deprecated,
@@ -242,8 +242,8 @@ _READERS: dict[int, Callable[[AttributeProto], Any]] = {
 }
 
 
-def plain_attribute(attribute: AttributeProto) -> Any:
-    """Read an attribute that holds no graph; ValueError when its type is none of ONNX's."""
+def attribute_value(attribute: AttributeProto) -> Any:
+    """Return the value of an attribute that is no graph; raise ValueError for unknown types."""
     reader = _READERS.get(attribute.type)
     if reader is None:
         raise ValueError(f"attribute {attribute.name!r} has an unreadable type {attribute.type}")

@@ -26,11 +26,11 @@ from onnxreduce_cli.executor.registry import Call, kernel
 
 
 @dataclass(slots=True, frozen=True)
-class Axis:
-    """How one axis is resampled; `scale` and `width` as the definition has them.
+class ResampledAxis:
+    """The sizes by which an axis is resampled.
 
-    `width` is the output length before it is cut to the integer `size`; `start` and `end`
-    are the axis' region of interest.
+    `scale` is the definition's, `width` the output length before it is rounded to the
+    integer `size`; `start` and `end` are the region of interest.
     """
 
     scale: float
@@ -40,8 +40,10 @@ class Axis:
     end: float = 1.0
 
 
-def _coordinates(axis: Axis, length: int, mapping: str, dtype: type[np.floating[Any]]) -> Array:
-    """Give, for each output place, where it lies in the input (float64), computed in `dtype`."""
+def _coordinates(
+    axis: ResampledAxis, length: int, mapping: str, dtype: type[np.floating[Any]]
+) -> Array:
+    """Return the input coordinate of each output index, as float64 computed in `dtype`."""
     places = np.arange(axis.size, dtype=dtype)
     scale, half = dtype(axis.scale), dtype(0.5)
     if mapping == "asymmetric":
@@ -74,9 +76,9 @@ def _coordinates(axis: Axis, length: int, mapping: str, dtype: type[np.floating[
 
 
 def _dtype_of_coordinates(x: Array, mode: str) -> type[np.floating[Any]]:
-    """Float32, as everywhere: whether a place is a whole number decides what is nearest.
+    """Return the dtype to compute coordinates in, which decides which element is the nearest.
 
-    The weights of doubles are computed in double.
+    It is float32, as in runtimes, but for the weights of doubles.
     """
     return np.float64 if x.dtype == FLOAT64 and mode != "nearest" else np.float32
 
@@ -94,7 +96,7 @@ def _nearest(places: Array, rounding: str) -> Array:
 
 
 def _filter(distance: Array, mode: str, cubic: float) -> Array:
-    """Weigh a tap by its distance: a triangle, or the cubic convolution kernel."""
+    """Return the weight of a tap at a distance: a triangle, or the cubic convolution kernel."""
     d = np.absolute(distance)
     if mode == "linear":
         return np.maximum(1 - d, 0.0)
@@ -113,7 +115,7 @@ def _weighted(
     stretch: float = 1.0,
     exclude_outside: bool = False,
 ) -> Array:
-    """Resample float64 data along one axis; beyond the ends lie copies of the last element.
+    """Resample float64 data along one axis; beyond its ends the last element is repeated.
 
     `stretch` below 1 widens the filter (antialiasing).
     """
@@ -160,10 +162,10 @@ def _plain(x: Array, scales: Sequence[float], mode: str) -> Array:
     return to_dtype(result, x.dtype)
 
 
-def _scaled(length: int, scale: float) -> Axis:
+def _scaled(length: int, scale: float) -> ResampledAxis:
     # The product is taken in float32: 10 * 0.7 must be 7.
     width = float(np.float32(length) * np.float32(scale))
-    return Axis(scale, width, floor(width))
+    return ResampledAxis(scale, width, floor(width))
 
 
 def _at_least_one(scales: Sequence[float]) -> Sequence[float]:
@@ -212,9 +214,9 @@ def resize_11(
     scales: Array | None = None,
     sizes: Array | None = None,
 ) -> Array:
-    """Resize by `scales` or to `sizes`; an empty tensor is as good as none.
+    """Resize by `scales` or to `sizes`; an empty tensor counts as absent.
 
-    Integers are resized only to the nearest element: how others are rounded is not said.
+    Integers are resized in mode nearest only, as the definition does not say how to round.
     """
     attrs = call.attrs
     mode, mapping = attrs["mode"], attrs["coordinate_transformation_mode"]
@@ -260,8 +262,8 @@ def _axes(
     roi: Array | None,
     scales: Array | None,
     sizes: Array | None,
-) -> list[Axis]:
-    """Work out scale and output size of each axis that is resized."""
+) -> list[ResampledAxis]:
+    """Return the scale and output size of each axis that is resized."""
     count = len(along)
     given = [v for v in (scales, sizes) if v is not None and v.size]
     if len(given) != 1 or given[0].shape != (count,):
@@ -286,7 +288,7 @@ def _axes(
     else:
         factors, widths, final = _from_sizes(call, lengths, [int(v) for v in given[0]])
     return [
-        Axis(factor, width, size, region[i], region[count + i])
+        ResampledAxis(factor, width, size, region[i], region[count + i])
         for i, (factor, width, size) in enumerate(zip(factors, widths, final, strict=True))
     ]
 
@@ -294,7 +296,7 @@ def _axes(
 def _from_sizes(
     call: Call, lengths: list[int], sizes: list[int]
 ) -> tuple[list[float], list[float], list[int]]:
-    """The scales, and the lengths that they make before and after rounding."""
+    """Return the scales, and the output lengths before and after rounding."""
     policy = call.attrs.get("keep_aspect_ratio_policy", "stretch")
     if 0 in lengths or min(sizes) < 0:
         raise Invalid(f"sizes {sizes} cannot be made of {lengths}")

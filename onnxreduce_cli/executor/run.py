@@ -1,4 +1,4 @@
-"""Running models: the executor's two entry points."""
+"""The executor's two entry points, which run models."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ import numpy as np
 from onnx import ModelProto, TypeProto
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.executor.dtypes import STRING, Value, dtype_of_number
+from onnxreduce_cli.executor.dtypes import STRING, RuntimeValue, dtype_of_number
 from onnxreduce_cli.executor.errors import ExecutionError
-from onnxreduce_cli.executor.prepare import Context, plain_domain, prepare_graph, read_opsets
+from onnxreduce_cli.executor.prepare import (
+    PreparationContext,
+    plain_domain,
+    prepare_graph,
+    read_opsets,
+)
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.weights import mappable
 
@@ -21,7 +26,7 @@ _TOO_DEEP = "the model's subgraphs or functions nest too deeply"
 
 
 class Executor:
-    """A model made ready to run on NumPy arrays, many times.
+    """A model that is ready to run on NumPy arrays, any number of times.
 
     Raises UnsupportedError when the executor cannot run some node correctly at the model's
     opset, ExecutionError when the model is invalid.
@@ -35,7 +40,7 @@ class Executor:
                 (plain_domain(f.domain), f.name, getattr(f, "overload", "")): f
                 for f in proto.functions
             }
-            context = Context(read_opsets(proto.opset_import), functions)
+            context = PreparationContext(read_opsets(proto.opset_import), functions)
             self._graph = prepare_graph(proto.graph, context)
             self._types = {value.name: value.type for value in proto.graph.input}
         except UnicodeDecodeError as error:
@@ -50,7 +55,7 @@ class Executor:
 
     def run(
         self, inputs: Mapping[str, Any], *, outputs: Sequence[str] | None = None
-    ) -> dict[str, Value]:
+    ) -> dict[str, RuntimeValue]:
         """Run the model.
 
         `inputs` maps the names of graph inputs to arrays (lists of arrays for sequences,
@@ -70,7 +75,7 @@ class Executor:
                 raise ExecutionError(f"input {name!r} is missing")
         wanted = graph.outputs if outputs is None else tuple(outputs)
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            # NumPy warns of a mean of nothing by another way.
+            # NumPy's warning about the mean of nothing is not covered by `errstate`.
             warnings.simplefilter("ignore", RuntimeWarning)
             try:
                 graph.run_in(env, keep_all=not set(wanted) <= set(graph.outputs))
@@ -87,8 +92,8 @@ def run(
     inputs: Mapping[str, Any],
     *,
     outputs: Sequence[str] | None = None,
-) -> dict[str, Value]:
-    """Run a model or a model file once; see Executor and Executor.run."""
+) -> dict[str, RuntimeValue]:
+    """Run a model or a model file once; see `Executor` and `Executor.run`."""
     return Executor(model).run(inputs, outputs=outputs)
 
 
@@ -101,7 +106,7 @@ def _load(path: str | os.PathLike[str]) -> ModelProto:
         raise ExecutionError(f"{error.filename!r} cannot be read: {error.strerror}") from error
 
 
-def _checked(name: str, value: Any, declared: TypeProto) -> Value:
+def _checked(name: str, value: Any, declared: TypeProto) -> RuntimeValue:
     kind = declared.WhichOneof("value")
     if kind == "optional_type":
         if value is None:

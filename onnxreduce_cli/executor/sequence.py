@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.executor.axes import one_axis
-from onnxreduce_cli.executor.dtypes import BOOL, INT64, Array, Value
+from onnxreduce_cli.executor.dtypes import BOOL, INT64, Array, RuntimeValue
 from onnxreduce_cli.executor.errors import Invalid
 from onnxreduce_cli.executor.registry import Call, kernel
 
@@ -36,7 +36,7 @@ def _position(value: Array, size: int, *, end: bool = False) -> int:
 
 @kernel("SequenceAt", 11)
 def sequence_at(call: Call, items: list[Any], position: Array) -> Any:
-    """Give the element at a position, negative ones from the back."""
+    """Return the element at a position, which may be negative."""
     return items[_position(position, len(items))]
 
 
@@ -44,21 +44,21 @@ def sequence_at(call: Call, items: list[Any], position: Array) -> Any:
 def sequence_insert(
     call: Call, items: list[Any], item: Array, position: Array | None = None
 ) -> list[Any]:
-    """Give the sequence with one more element, at a position or at the end."""
+    """Return the sequence with one more element, at a position or at the end."""
     at = len(items) if position is None else _position(position, len(items), end=True)
     return [*items[:at], item, *items[at:]]
 
 
 @kernel("SequenceErase", 11)
 def sequence_erase(call: Call, items: list[Any], position: Array | None = None) -> list[Any]:
-    """Give the sequence without the element at a position, or without the last."""
+    """Return the sequence without the element at a position, or without the last."""
     at = one_axis(-1, len(items)) if position is None else _position(position, len(items))
     return [*items[:at], *items[at + 1 :]]
 
 
 @kernel("SequenceLength", 11)
 def sequence_length(call: Call, items: list[Any]) -> Array:
-    """Give the number of elements as an int64 scalar."""
+    """Return the number of elements as an int64 scalar."""
     return np.array(len(items), dtype=INT64)
 
 
@@ -93,20 +93,20 @@ def split_to_sequence(call: Call, data: Array, split: Array | None = None) -> li
 
 
 @kernel("Optional", 15, 28)
-def optional(call: Call, value: Value = None) -> Value:
+def optional(call: Call, value: RuntimeValue = None) -> RuntimeValue:
     """Make an optional of the input, or an empty one."""
     return value
 
 
 @kernel("OptionalGetElement", 15, 18, 28)
-def optional_get_element(call: Call, value: Value) -> Value:
-    """Give the element of an optional that is not empty."""
+def optional_get_element(call: Call, value: RuntimeValue) -> RuntimeValue:
+    """Return the element of an optional that is not empty."""
     if value is None:
         raise Invalid("the optional is empty")
     return value
 
 
 @kernel("OptionalHasElement", 15, 18, 28)
-def optional_has_element(call: Call, value: Value = None) -> Array:
-    """Tell whether an optional has an element."""
+def optional_has_element(call: Call, value: RuntimeValue = None) -> Array:
+    """Return whether an optional value has an element."""
     return np.array(value is not None, dtype=BOOL)

@@ -1,4 +1,4 @@
-"""Operators that move elements or ask for shapes, and compute nothing.
+"""Operators that move elements or return shapes, and compute nothing.
 
 Source: the definitions named at each kernel. Those of 19 to 25 only widen the types.
 """
@@ -54,7 +54,7 @@ def reshape_5(call: Call, data: Array, shape: Array) -> Array:
 
 @kernel("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
 def flatten(call: Call, data: Array) -> Array:
-    """Make 2-D: the dimensions before `axis`, and those from it on (negative from 11)."""
+    """Reshape to 2-D: the dimensions before `axis` (negative from 11), and those from it on."""
     axis = one_axis(call.attrs["axis"], data.ndim, negative=call.since >= 11, end=True)
     return data.reshape(prod(data.shape[:axis]), prod(data.shape[axis:]))
 
@@ -107,13 +107,13 @@ def unsqueeze_13(call: Call, data: Array, axes: Array) -> Array:
 
 @kernel("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
 def shape(call: Call, data: Array) -> Array:
-    """Give the shape as int64; from 15 the part from `start` to `end`, clamped."""
+    """Return the shape as int64; from 15 the part from `start` to `end`, clamped."""
     return np.array(data.shape[call.attrs.get("start", 0) : call.attrs.get("end")], dtype=INT64)
 
 
 @kernel("Size", 1, 13, 19, 21, 23, 24, 25)
 def size(call: Call, data: Array) -> Array:
-    """Give the number of elements as an int64 scalar."""
+    """Return the number of elements as an int64 scalar."""
     return np.array(data.size, dtype=INT64)
 
 
@@ -128,7 +128,7 @@ def transpose(call: Call, data: Array) -> Array:
 
 @kernel("Expand", 8, 13)
 def expand(call: Call, data: Array, target: Array) -> Array:
-    """Broadcast to a shape, both ways."""
+    """Broadcast data and a shape to each other."""
     dims = vector("shape", target)
     try:
         full = np.broadcast_shapes(data.shape, tuple(dims))
@@ -160,7 +160,7 @@ def tile_6(call: Call, data: Array, repeats: Array) -> Array:
 def concat(call: Call, *arrays: Array) -> Array:
     """Join along `axis` (definition 1: by default 1).
 
-    What has no elements along it adds nothing, and as in ONNX Runtime its other sizes may differ.
+    Inputs of size 0 along it are left out; as in ONNX Runtime their other sizes may differ.
     """
     axis = one_axis(call.attrs.get("axis", 1), arrays[0].ndim)
     if any(array.ndim != arrays[0].ndim for array in arrays):
@@ -200,7 +200,7 @@ def split_1(call: Call, data: Array, lengths: Array | None = None) -> tuple[Arra
 
 @kernel("Split", 18)
 def split_18(call: Call, data: Array, lengths: Array | None = None) -> tuple[Array, ...]:
-    """Split by lengths, or into `num_outputs` parts of which the last may be smaller."""
+    """Split by lengths, or into `num_outputs` parts with the last maybe smaller."""
     axis = one_axis(call.attrs["axis"], data.ndim)
     parts = call.attrs.get("num_outputs")
     if (lengths is None) == (parts is None):

@@ -1,7 +1,7 @@
 """StringNormalizer.
 
-Source: StringNormalizer 10. Its text leaves out stopwords and nothing else; onnx.reference drops
-empty strings and accents too.
+Source: StringNormalizer 10. By its text only stopwords are removed; onnx.reference removes empty
+strings and accents too.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _CHANGES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "U
 
 @kernel("StringNormalizer", 10)
 def string_normalizer(call: Call, x: Array) -> Array:
-    """Leave out stopwords, then change the case; one empty string where nothing is left."""
+    """Remove stopwords, then change the case; return one empty string if none are left."""
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1) or not x.size:
         raise Invalid(f"its input has shape {x.shape}, where it takes [C] and [1, C]")
     action = call.attrs.get("case_change_action", "NONE")
     if action not in _CHANGES:
         raise Invalid(f"case_change_action {action!r} is none of {', '.join(_CHANGES)}")
-    alike: Callable[[str], str] = str if call.attrs.get("is_case_sensitive", 0) else str.lower
-    stopwords = {alike(word) for word in call.attrs.get("stopwords", ())}
-    kept = [str(text) for text in x.ravel() if alike(str(text)) not in stopwords]
+    key: Callable[[str], str] = str if call.attrs.get("is_case_sensitive", 0) else str.lower
+    stopwords = {key(word) for word in call.attrs.get("stopwords", ())}
+    kept = [str(text) for text in x.ravel() if key(str(text)) not in stopwords]
     changed = [_CHANGES[action](text) for text in kept] or [""]
     result = np.array(changed, object)
     return result.reshape(1, -1) if x.ndim == 2 else result

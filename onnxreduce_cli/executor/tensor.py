@@ -1,4 +1,4 @@
-"""Operators that make tensors: constants, ranges, padding, triangles.
+"""Operators that create or fill tensors: constants, ranges, padding, triangles.
 
 Source: the definitions named at each kernel; those of 19 to 25 only widen the types.
 """
@@ -44,7 +44,7 @@ def _check_constant(call: Call) -> None:
 
 @kernel("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25, check=_check_constant)
 def constant(call: Call) -> Array:
-    """Give the value; from 11 also a sparse one, from 12 also numbers and strings."""
+    """Return the value; from 11 also a sparse one, from 12 also numbers and strings."""
     ((name, value),) = call.attrs.items()
     dtype = _CONSTANT_DTYPES[name]
     return np.asarray(value) if dtype is None else np.array(value, dtype=dtype)
@@ -63,7 +63,7 @@ def constant_of_shape(call: Call, dims: Array) -> Array:
 
 @kernel("Range", 11, 27)
 def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
-    """Give start, start + delta, ... before limit; each term is start + i * delta."""
+    """Return start, start + delta, ... before limit; each term is start + i * delta."""
     if not start.size == limit.size == delta.size == 1:
         raise Invalid("start, limit and delta must hold one value each")
     # The schema body of AffineGrid passes them as vectors of one element.
@@ -134,7 +134,7 @@ def pad_11(
 
 @kernel("EyeLike", 9, 22)
 def eye_like(call: Call, data: Array) -> Array:
-    """Give ones on the diagonal `k`, of the input's 2-D shape and type, or of `dtype`."""
+    """Return ones on the diagonal `k`, of the input's 2-D shape and type, or of `dtype`."""
     if data.ndim != 2:
         raise Invalid(f"rank is {data.ndim}, it must be 2")
     number = call.attrs.get("dtype")

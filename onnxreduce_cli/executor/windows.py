@@ -15,10 +15,10 @@ from onnxreduce_cli.executor.registry import Call
 
 
 @dataclass(slots=True, frozen=True)
-class Geometry:
-    """Where windows lie, each field one entry for each spatial dimension.
+class WindowGeometry:
+    """The sizes and positions of windows; each field has an entry for each spatial dimension.
 
-    `before` and `after` are the pads; `extra` is what the last window of ceil_mode reaches
+    `before` and `after` are the pads; `extra` is how far the last window of ceil_mode reaches
     beyond them.
     """
 
@@ -32,15 +32,15 @@ class Geometry:
 
 
 def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
-    """Read an attribute with `count` entries, all `default` when it is absent."""
+    """Return an attribute with `count` entries, which are `default` if it is absent."""
     given = tuple(call.attrs.get(name) or (default,) * count)
     if len(given) != count:
         raise Invalid(f"{name} has {len(given)} entries, {count} are needed")
     return given
 
 
-def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> Geometry:
-    """Work out pads and output sizes from the attributes and the input's spatial shape."""
+def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> WindowGeometry:
+    """Return pads and output sizes by the attributes and the input's spatial shape."""
     count = len(spatial)
     if len(kernel) != count or count == 0:
         raise Invalid(f"kernel {list(kernel)} does not fit spatial dimensions {list(spatial)}")
@@ -66,7 +66,7 @@ def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> G
             size = room // strides[i] + 1
             if call.attrs.get("ceil_mode", 0) and room % strides[i]:
                 size += 1
-                # A window must not start behind the input and its first pad.
+                # A window must not start after the input and its first pad.
                 if (size - 1) * strides[i] >= spatial[i] + first:
                     size -= 1
             beyond = max((size - 1) * strides[i] + reach[i] - spatial[i] - first - last, 0)
@@ -76,13 +76,13 @@ def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> G
         after.append(last)
         extra.append(beyond)
         output.append(size)
-    return Geometry(
+    return WindowGeometry(
         kernel, strides, dilations, tuple(before), tuple(after), tuple(extra), tuple(output)
     )
 
 
-def windows(data: Array, place: Geometry, fill: Any) -> Array:
-    """View padded data of shape (N, C, spatial...) as (N, C, output..., kernel...)."""
+def windows(data: Array, place: WindowGeometry, fill: Any) -> Array:
+    """Return padded data of shape (N, C, spatial...) as windows (N, C, output..., kernel...)."""
     count = len(place.kernel)
     widths = [(0, 0), (0, 0)] + [
         (b, a + e) for b, a, e in zip(place.before, place.after, place.extra, strict=True)
@@ -107,7 +107,7 @@ def windows(data: Array, place: Geometry, fill: Any) -> Array:
     )
 
 
-def flat_windows(data: Array, place: Geometry, fill: Any) -> Array:
-    """Give windows with the kernel's dimensions in one: (N, C, output..., elements)."""
+def flat_windows(data: Array, place: WindowGeometry, fill: Any) -> Array:
+    """Return windows with the kernel's dimensions flattened: (N, C, output..., elements)."""
     view = windows(data, place, fill)
     return view.reshape(*view.shape[: 2 + len(place.kernel)], prod(place.kernel))

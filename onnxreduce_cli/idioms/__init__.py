@@ -1,6 +1,6 @@
-"""Composite operators as exporters write them in simpler ones, so that runtimes recognise them.
+"""Idioms: composite operators written out the way exporters do, so that runtimes recognise them.
 
-An idiom is one function, its definition, written with a `Writer`. Steps and `--expand` write it out
-(`expansion.py`); `--contract` traces it into a pattern (`tracing.py`) and looks for that in a model
-(`matching.py`). Definitions are in modules by what they are for; `registry.py` lists them.
+The definition of an idiom is one function, written with a `Writer`. Steps and `--expand` write it
+out (`expansion.py`); `--contract` traces it into a pattern (`tracing.py`) and searches models for
+that (`matching.py`). Definitions are grouped in modules by subject; `registry.py` lists them.
 """

@@ -11,11 +11,11 @@ from typing import Any
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found
+from onnxreduce_cli.idioms.matching import IdiomMatch
 from onnxreduce_cli.idioms.parameters import not_of_double
 from onnxreduce_cli.idioms.writer import Writer
 
-#: Returns ``data * 0.5 * factor``.
+#: Returns ``data * 0.5 * factor``, in one of several orders.
 Halve = Callable[[Writer, str, Value], Value]
 
 
@@ -48,8 +48,8 @@ def gelu(
 ) -> Value:
     """Gelu as ``x * 0.5 * (1.0 + torch.erf(x / math.sqrt(2.0)))`` is exported.
 
-    ONNX Runtime knows it by these nodes (`GeluFusion`), and not with a factor in place of the
-    division. It knows ``x * (1 + erf) * 0.5`` as well, which overflows for the largest x.
+    ONNX Runtime fuses these nodes (`GeluFusion`), but not a factor in place of the division. It
+    fuses ``x * (1 + erf) * 0.5`` as well, which overflows for the largest x.
     """
     curve = to.op.Erf(scaled(to, data))
     return halve(to, data, to.op.Add(curve, to.number(1)))
@@ -89,7 +89,7 @@ def softplus(to: Writer, data: str) -> Value:
 
 
 def _mish_by_log(to: Writer, data: str) -> Value:
-    """The same; where the Softplus overflows its Tanh is 1 as it should be."""
+    """``x * Tanh(Log(Exp(x) + 1))``; where the Softplus overflows its Tanh is 1, which is right."""
     return to.op.Mul(data, to.op.Tanh(softplus(to, data)))
 
 
@@ -99,7 +99,7 @@ def hard_swish(to: Writer, data: str) -> Value:
 
 
 def swish(to: Writer, data: str) -> Value:
-    """``x * Sigmoid(x)``, as exporters write SiLU; ONNX Runtime makes it a QuickGelu."""
+    """``x * Sigmoid(x)``, as exporters write SiLU; ONNX Runtime fuses it to a QuickGelu."""
     return to.op.Mul(data, to.op.Sigmoid(data))
 
 
@@ -123,7 +123,7 @@ def _hard_swish_by_gate(to: Writer, data: str) -> Value:
     return op.Mul(data, op.Div(gate, to.number(6)))
 
 
-def _by_tanh(context: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _by_tanh(context: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     return {"approximate": "tanh", **not_of_double(context, found)}
 
 

@@ -1,4 +1,4 @@
-"""Attention: two products around a Softmax, as exporters write it."""
+"""Attention as exporters write it: two products around a Softmax."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
-from onnxreduce_cli.idioms.parameters import known_dims
-from onnxreduce_cli.idioms.sizes import Sizes, number
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
+from onnxreduce_cli.idioms.parameters import require_dims
+from onnxreduce_cli.idioms.sizes import DimensionOrigins, number
 from onnxreduce_cli.idioms.tracing import Tracer
 
-#: Queries by keys: the scores. What scales them is read aside.
+#: Returns the scores: queries times keys, scaled by a value that the operator does not read.
 Scores = Callable[[Tracer, str, Value], Value]
 
 _BY_HEADS, _SWAPPED = (0, 1, 3, 2), (0, 2, 3, 1)
@@ -54,14 +54,14 @@ def attention(to: Tracer, query: str, key: str, value: str, scores: Scores) -> V
 
 
 def _masked(to: Tracer, query: str, key: str, value: str, mask: str, scores: Scores) -> Value:
-    """The same with a mask that is added."""
+    """``MatMul(Softmax(MatMul(q, Transpose(k)) * scale + mask), v)``."""
     keys = to.op.Transpose(key, perm=to.attribute("perm"))
     biased = to.op.Add(scores(to, query, keys), mask)
     return to.op.MatMul(to.reduced("Softmax", biased), value)
 
 
-def _by_head(found: Found) -> bool:
-    """Return whether keys are [batch, heads, length, size], and not [batch, length, heads, ...].
+def _by_head(found: IdiomMatch) -> bool:
+    """Return whether keys are [batch, heads, length, size], not [batch, length, heads, size].
 
     Raises:
         NoMatchError: they are neither.
@@ -72,19 +72,19 @@ def _by_head(found: Found) -> bool:
     return bool(perm == _BY_HEADS)
 
 
-def _attributes(facts: NodeFacts, found: Found) -> dict[str, Any]:
-    """The attributes of an Attention of rank 4.
+def _attributes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
+    """Return the attributes of an Attention of rank 4.
 
     Raises:
-        NoMatchError: something may be broadcast as the operator does not, or its scale is not
-            known.
+        NoMatchError: an input may be broadcast, which the operator does not do, or the scale is
+            not known.
     """
     query, key, value = (found[name] for name in ("query", "key", "value"))
-    if any(len(known_dims(facts, name)) != 4 for name in (query, key, value)):
+    if any(len(require_dims(facts, name)) != 4 for name in (query, key, value)):
         raise NoMatchError("queries, keys and values are not of [batch, heads, length, size]")
     if found.axes not in ((-1,), (3,)):
         raise NoMatchError("its Softmax is not over the last axis")
-    size = Sizes(facts)
+    size = DimensionOrigins(facts)
     heads, length = (1, 2) if _by_head(found) else (2, 1)
     for what, own, axis, of_key in (("batches", 0, 0, 0), ("heads", 1, 1, heads)):
         sizes = {size.of(query, own), size.of(value, axis), size.of(key, of_key)}
@@ -96,16 +96,18 @@ def _attributes(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"scale": _scale(facts, found)}
 
 
-def _require_mask(facts: NodeFacts, size: Sizes, mask: str, scores: list[Hashable]) -> None:
-    """Refuse a mask that may make the scores larger, or has no column for each key."""
-    own = [size.of(mask, axis) for axis in range(len(known_dims(facts, mask)))]
+def _require_mask(
+    facts: NodeFacts, size: DimensionOrigins, mask: str, scores: list[Hashable]
+) -> None:
+    """Raise `NoMatchError` for a mask that may enlarge the scores or lacks a column for a key."""
+    own = [size.of(mask, axis) for axis in range(len(require_dims(facts, mask)))]
     fits = 2 <= len(own) <= 4 and own[-1] == scores[-1]
     pairs = zip(own[::-1], scores[::-1], strict=False)
     if not fits or any(dim not in (1, wanted) for dim, wanted in pairs):
         raise NoMatchError(f"its mask {mask!r} may not have the shape of the scores")
 
 
-def _scale(facts: NodeFacts, found: Found) -> float:
+def _scale(facts: NodeFacts, found: IdiomMatch) -> float:
     scale = 1.0
     for name, name_of in ((n, found[n]) for n in found.match.pattern.asides):
         factor = number(facts, name_of)
@@ -115,8 +117,8 @@ def _scale(facts: NodeFacts, found: Found) -> float:
     return scale
 
 
-def _inputs(context: Context, found: Found) -> list[str]:
-    """Queries, keys and values of [batch, heads, length, size], and the mask if there is one."""
+def _inputs(context: Context, found: IdiomMatch) -> list[str]:
+    """Return queries, keys and values as [batch, heads, length, size], and the mask if any."""
     op = context.op
     given = {name: found[name] for name in found.match.pattern.inputs}
     if not _by_head(found):
@@ -127,12 +129,12 @@ def _inputs(context: Context, found: Found) -> list[str]:
 
 
 def _with_rows(context: Context, mask: str, query: str) -> str:
-    """A mask with a row for each query: kernels broadcast its other dimensions alone."""
-    op, size = context.op, Sizes(context)
+    """Return a mask with a row for each query: kernels broadcast its other dimensions only."""
+    op, size = context.op, DimensionOrigins(context)
     rows = size.of(query, 2)
     if size.of(mask, -2) == rows:
         return mask
-    ones = [1] * (len(known_dims(context, mask)) - 2)
+    ones = [1] * (len(require_dims(context, mask)) - 2)
     if isinstance(rows, int):
         shape = context.array([*ones, rows, 1], "shape")
     else:
@@ -156,16 +158,16 @@ IDIOMS = (
         "Attention",
         tuple(partial(_masked, scores=scores) for scores in _SCORES),
         _attributes,
-        # Of a query that sees no key the nodes make NaN, the operator 0.
+        # For a query whose keys are all masked the nodes give NaN, the operator 0.
         stabler=True,
-        given=_inputs,
+        make_inputs=_inputs,
         by_sizes=True,
     ),
     Idiom(
         "Attention",
         tuple(partial(attention, scores=scores) for scores in _SCORES),
         _attributes,
-        given=_inputs,
+        make_inputs=_inputs,
         by_sizes=True,
     ),
 )

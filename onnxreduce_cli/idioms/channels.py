@@ -1,4 +1,4 @@
-"""InstanceNormalization and GroupNormalization."""
+"""InstanceNormalization and GroupNormalization as exporters write them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.normalizations import FOLDED, FORMS, affine, layer_normalization
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
     is_shape_of,
-    known_dims,
+    parameter_in_shape,
+    require_dims,
     require_shape,
-    reshaped,
 )
 from onnxreduce_cli.idioms.tracing import Tracer
 from onnxreduce_cli.model.values import Dims
 
-#: The opset from which on GroupNormalization has a scale for each channel.
+#: The first opset at which GroupNormalization has a scale for each channel.
 _SCALE_OF_CHANNELS = 21
 
 
 def group_normalization(to: Tracer, data: str, scale: str, bias: str) -> Value:
-    """GroupNormalization as PyTorch's exporter writes it below opset 21: groups as instances."""
+    """GroupNormalization by InstanceNormalization, as PyTorch's exporter writes it below 21."""
     op = to.op
     groups = op.Reshape(data, to.aside("groups"))
     normal = op.InstanceNormalization(
@@ -35,13 +35,13 @@ def group_normalization(to: Tracer, data: str, scale: str, bias: str) -> Value:
     return affine(to, op.Reshape(normal, to.aside("shape")), scale, bias)
 
 
-def _in_groups(facts: NodeFacts, found: Found) -> dict[str, Any]:
-    """The attributes of a GroupNormalization.
+def _in_groups(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
+    """Return the attributes of a GroupNormalization.
 
     Raises:
-        NoMatchError: channels are not normalised in groups, or its parameters are for others.
+        NoMatchError: channels are not normalised in groups, or the parameters do not fit.
     """
-    dims = known_dims(facts, found["data"])
+    dims = require_dims(facts, found["data"])
     if len(dims) < 3:
         raise NoMatchError("its data has no dimensions beside batch and channels")
     sizes = facts.elements(found["groups"])
@@ -61,13 +61,13 @@ def _in_groups(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"num_groups": groups, **found.numbers}
 
 
-def _in_instances(facts: NodeFacts, found: Found) -> dict[str, Any]:
-    """The attributes of an InstanceNormalization.
+def _in_instances(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
+    """Return the attributes of an InstanceNormalization.
 
     Raises:
         NoMatchError: it is over other axes, or its parameters may not be for channels.
     """
-    dims = known_dims(facts, found["data"])
+    dims = require_dims(facts, found["data"])
     if len(dims) < 3:
         raise NoMatchError("its data has no dimensions beside batch and channels")
     axes = sorted(axis % len(dims) for axis in found.axes or ())
@@ -77,18 +77,20 @@ def _in_instances(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return found.numbers
 
 
-def _require_channels(facts: NodeFacts, found: Found, dims: Dims) -> None:
+def _require_channels(facts: NodeFacts, found: IdiomMatch, dims: Dims) -> None:
     if not isinstance(dims[1], int):
         raise NoMatchError("the number of channels is not known")
     for name in ("scale", "bias"):
         require_shape(facts, name, found[name], (dims[1], *(1 for _ in dims[2:])))
 
 
-def _parameters(context: Context, found: Found) -> list[str]:
-    """The data, and its parameters as [channels]."""
-    channels = known_dims(context, found["data"])[1]
+def _parameters(context: Context, found: IdiomMatch) -> list[str]:
+    """Return the data, and scale and bias of shape [channels]."""
+    channels = require_dims(context, found["data"])[1]
     assert isinstance(channels, int)
-    parameters = [reshaped(context, found[name], [channels]) for name in ("scale", "bias")]
+    parameters = [
+        parameter_in_shape(context, found[name], [channels]) for name in ("scale", "bias")
+    ]
     return [found["data"], *parameters]
 
 
@@ -100,8 +102,8 @@ IDIOMS = (
         (group_normalization,),
         _in_groups,
         since=_SCALE_OF_CHANNELS,
-        given=_parameters,
+        make_inputs=_parameters,
     ),
-    Idiom("InstanceNormalization", _INSTANCES, _in_instances, given=_parameters),
-    Idiom("InstanceNormalization", FOLDED, _in_instances, stabler=True, given=_parameters),
+    Idiom("InstanceNormalization", _INSTANCES, _in_instances, make_inputs=_parameters),
+    Idiom("InstanceNormalization", FOLDED, _in_instances, stabler=True, make_inputs=_parameters),
 )

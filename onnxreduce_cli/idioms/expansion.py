@@ -1,4 +1,4 @@
-"""Writing an idiom out in place of a node."""
+"""Writing out an idiom in place of a node."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.idioms.writer import Writer
 
-#: Emits a reduction, by its name, of a tensor, and says whether dimensions become 1.
+#: Emits a reduction, given the operator, the tensor, and whether dimensions are kept.
 Reduce = Callable[[str, str, bool], str]
 
 
 class Expansion(Writer):
-    """Writes an idiom out in place of a context's node."""
+    """Writes out an idiom in place of a context's node."""
 
     def __init__(self, context: Context, working: int, reduce: Reduce | None = None) -> None:
-        """Prepare.
+        """Write by a context.
 
         Args:
             context: the node.
@@ -42,13 +42,13 @@ class Expansion(Writer):
 
 
 def replace_by_last(context: Context, result: str, to: int, working: int) -> None:
-    """Let the last node that was emitted take the node's place: its name, output, metadata.
+    """Give the node's name, output and metadata to the node that was emitted last, or to a Cast.
 
     Args:
         context: the node.
-        result: what the last node that was emitted makes, in the dtype `working`.
-        to: the dtype of the node's output: a Cast takes its place where it is another.
-        working: the dtype that `result` was computed in.
+        result: the output of the node that was emitted last.
+        to: the dtype of the node's output; a Cast is emitted if `working` is another.
+        working: the dtype of `result`.
     """
     output = [context.node.output[0]]
     if to != working:

@@ -12,16 +12,16 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
-from onnxreduce_cli.idioms.parameters import known_dims, not_of_double
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
+from onnxreduce_cli.idioms.parameters import not_of_double, require_dims
 from onnxreduce_cli.idioms.writer import Writer
 
 
 class Limit(Protocol):
-    """Returns data no less than one limit, and no more than another."""
+    """Writes data limited to a range, in one of several forms."""
 
     def __call__(self, to: Writer, data: str, low: str, high: str) -> Value:
-        """Write it."""
+        """Return the limited data."""
 
 
 def _at_once(to: Writer, data: str, low: str, high: str) -> Value:
@@ -49,21 +49,21 @@ def _sixth(to: Writer, data: str, *, divide: bool) -> Value:
     return op.Div(gate, to.number(6)) if divide else op.Mul(gate, to.number(1 / 6))
 
 
-def _of_a_sixth(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _of_a_sixth(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     return {"alpha": 1 / 6, "beta": 0.5, **not_of_double(facts, found)}
 
 
-def _in_order(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
-    """No attributes: the limits are inputs.
+def _in_order(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
+    """Return the attributes of a Clip: none, as the limits are inputs.
 
     Raises:
         NoMatchError: a limit is not one number.
     """
-    rank = len(known_dims(facts, found["data"]))
+    rank = len(require_dims(facts, found["data"]))
     if facts.constant(found["data"]) is not None:
         raise NoMatchError("it limits a constant")
     for name in ("low", "high"):
-        dims = known_dims(facts, found[name])
+        dims = require_dims(facts, found[name])
         if dims != () and (facts.constant(found[name]) is None or set(dims) != {1}):
             raise NoMatchError(f"its limit {found[name]!r} may not be one number")
         if len(dims) > rank:
@@ -71,11 +71,13 @@ def _in_order(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
     return {}
 
 
-def _proven(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
-    """The same where the lower limit, which is taken last, may win over the higher one.
+def _proven(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
+    """Return the attributes of a Clip for a Max after a Min.
+
+    Where the limits cross, that gives the lower limit, and Clip the higher one.
 
     Raises:
-        NoMatchError: a limit is not one number, or the higher may be the lower.
+        NoMatchError: a limit is not one number, or the limits may cross.
     """
     low, high = (facts.constant(found[name]) for name in ("low", "high"))
     if low is None or high is None or not np.all(low <= high):
@@ -85,8 +87,8 @@ def _proven(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
     return _in_order(facts, found)
 
 
-def _limits(context: Context, found: Found) -> list[str]:
-    """The data, and limits of rank 0."""
+def _limits(context: Context, found: IdiomMatch) -> list[str]:
+    """Return the data, and the limits as scalars."""
     given = [found["data"]]
     for name in (found["low"], found["high"]):
         array = context.constant(name)
@@ -100,6 +102,6 @@ IDIOMS = (
         tuple(partial(hard_sigmoid, limit=limit) for limit in (_at_once, _low_first, _high_first)),
     ),
     Idiom("HardSigmoid", tuple(partial(_sixth, divide=way) for way in (True, False)), _of_a_sixth),
-    Idiom("Clip", (_low_first,), _in_order, given=_limits),
-    Idiom("Clip", (_high_first,), _proven, given=_limits),
+    Idiom("Clip", (_low_first,), _in_order, make_inputs=_limits),
+    Idiom("Clip", (_high_first,), _proven, make_inputs=_limits),
 )

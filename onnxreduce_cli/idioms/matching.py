@@ -1,4 +1,4 @@
-"""Looking for a pattern among a model's nodes."""
+"""Searching a model for the pattern of an idiom."""
 
 from __future__ import annotations
 
@@ -20,47 +20,48 @@ Array = npt.NDArray[Any]
 
 _COMMUTATIVE = frozenset({"Add", "Max", "Min", "Mul"})
 
-#: The opset from which on a Softmax is over one axis: before, over all from that one on.
+#: The first opset at which a Softmax is over one axis; before, it is over that and all later ones.
 _SOFTMAX_OF_ONE_AXIS = 13
 
-#: What tf2onnx writes for a ReduceMean over all but the first two dimensions.
+#: Operators that may stand for one of a pattern: tf2onnx writes GlobalAveragePool for a ReduceMean
+#: over all but the first two dimensions.
 _SAME_AS = {"ReduceMean": "GlobalAveragePool"}
 
-#: How far a constant may be from the number it stands for, in units of its dtype's precision.
+#: How far a constant may be from the number of a pattern, in units of its dtype's precision.
 _UNITS = 2
 
 
 class NoMatchError(Exception):
-    """Nodes look like an idiom, and are not: the message says why not."""
+    """Nodes look like an idiom but are none; the message says why."""
 
 
-class Surroundings(Protocol):
-    """Where a pattern is looked for: one scope of a model."""
+class SearchedScope(Protocol):
+    """The scope of a model that is searched for a pattern."""
 
     opset: int
 
     def producer(self, name: str) -> NodeProto | None:
-        """The node of the scope that makes a value."""
+        """Return the node of the scope that computes a value."""
 
     def constant(self, name: str) -> Array | None:
-        """The value, if it is the same for every run."""
+        """Return a value, if it is the same for every run."""
 
     def reads(self, name: str) -> int:
-        """How often nodes read a value, in the scope and around it; graph outputs count too."""
+        """Return how often a value is read: by nodes, in inner graphs too, and graph outputs."""
 
-    def behind(self, match: Match) -> Sequence[NodeProto]:
-        """The nodes of a match but the last, and those that make what is read aside."""
+    def behind(self, match: PatternMatch) -> Sequence[NodeProto]:
+        """Return the nodes of a match without the last, and those that compute its asides."""
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """Nodes that are wired as a pattern says.
+class PatternMatch:
+    """Nodes that are connected as a pattern says.
 
     Attributes:
         pattern: the pattern.
         names: the model's name for each value of the pattern.
-        nodes: the model's node for each output of a node of the pattern, the last one first.
-        constants: each constant of the pattern with the name of one of the model's for it.
+        nodes: the model's node for each output of a node of the pattern, the last node first.
+        constants: pairs of a constant of the pattern and one of the model that stands for it.
     """
 
     pattern: Pattern
@@ -74,17 +75,17 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A match that means what the idiom means.
+class IdiomMatch:
+    """Nodes that compute what an idiom computes.
 
     Attributes:
         match: the nodes.
-        numbers: by name the attributes that constants hold, and those that may be anything.
-        axes: the axes of its reductions, None where it has none.
+        numbers: attributes of the composite node by name, from constants and attributes of nodes.
+        axes: the axes of its reductions; None where it has none.
         keepdims: whether the last reduction keeps its dimensions.
     """
 
-    match: Match
+    match: PatternMatch
     numbers: dict[str, Any]
     axes: tuple[int, ...] | None
     keepdims: int
@@ -94,37 +95,37 @@ class Found:
         return self.match[name]
 
 
-def matches(pattern: Pattern, node: NodeProto, around: Surroundings) -> Iterator[Match]:
-    """The ways in which a node may be the last of what a pattern describes, by wiring alone."""
-    return _node(pattern, pattern.result, node, Match(pattern), around)
+def matches(pattern: Pattern, node: NodeProto, around: SearchedScope) -> Iterator[PatternMatch]:
+    """Yield the matches of a pattern whose last node is the given one, by connections alone."""
+    return _node(pattern, pattern.result, node, PatternMatch(pattern), around)
 
 
 def _node(
-    pattern: Pattern, output: str, node: NodeProto, match: Match, around: Surroundings
-) -> Iterator[Match]:
+    pattern: Pattern, output: str, node: NodeProto, match: PatternMatch, around: SearchedScope
+) -> Iterator[PatternMatch]:
     wanted = pattern.producers[output]
     if not is_default(node.domain) or not _may_be(node, wanted):
         return
-    given = [name for name in node.input if name]
+    values = [name for name in node.input if name]
     if output in pattern.reductions:
-        given = given[:1]  # The axes are looked at afterwards.
-    if len(given) != len(wanted.input) or len(node.output) != 1:
+        values = values[:1]  # The axes are compared in `confirm`.
+    if len(values) != len(wanted.input) or len(node.output) != 1:
         return
     names = {**match.names, output: node.output[0]}
     begun = replace(match, names=names, nodes={**match.nodes, output: node})
-    orders = permutations(given) if wanted.op_type in _COMMUTATIVE else [tuple(given)]
+    orders = permutations(values) if wanted.op_type in _COMMUTATIVE else [tuple(values)]
     for order in dict.fromkeys(orders):
         yield from _values(pattern, list(zip(wanted.input, order, strict=True)), begun, around)
 
 
 def _may_be(node: NodeProto, wanted: NodeProto) -> bool:
-    """Return whether a node's operator is what is wanted, or does the same."""
+    """Return whether a node's operator is the wanted one, or may stand for it."""
     return node.op_type in (wanted.op_type, _SAME_AS.get(wanted.op_type))
 
 
 def _values(
-    pattern: Pattern, pairs: list[tuple[str, str]], match: Match, around: Surroundings
-) -> Iterator[Match]:
+    pattern: Pattern, pairs: list[tuple[str, str]], match: PatternMatch, around: SearchedScope
+) -> Iterator[PatternMatch]:
     if not pairs:
         yield match
         return
@@ -134,13 +135,13 @@ def _values(
 
 
 def _value(
-    pattern: Pattern, wanted: str, name: str, match: Match, around: Surroundings
-) -> Iterator[Match]:
+    pattern: Pattern, wanted: str, name: str, match: PatternMatch, around: SearchedScope
+) -> Iterator[PatternMatch]:
     known = match.names.get(wanted)
     if wanted in pattern.numbers:
         constant = around.constant(name)
         if constant is not None and constant.size == 1:
-            # Exporters write one constant several times: each must be right by itself.
+            # Exporters write one constant several times: `confirm` compares each.
             yield replace(match, constants=match.constants | {(wanted, name)})
     elif known is not None:
         if known == name:
@@ -153,16 +154,16 @@ def _value(
             yield from _node(pattern, wanted, producer, match, around)
 
 
-def confirm(match: Match, around: Surroundings, rank: int | None) -> Found:
-    """Look closer at nodes that are wired as a pattern says.
+def confirm(match: PatternMatch, around: SearchedScope, rank: int | None) -> IdiomMatch:
+    """Return the match of an idiom, if the attributes and constants of the nodes fit too.
 
     Args:
         match: the nodes.
         around: their scope.
-        rank: that of the idiom's data, if known.
+        rank: the rank of the idiom's data, if known.
 
     Raises:
-        NoMatchError: a constant or attribute is another, or an inner value is read elsewhere.
+        NoMatchError: a constant or attribute does not fit, or an inner value is read elsewhere.
     """
     _inner_values(match, around)
     numbers = _numbers(match, around, rank)
@@ -186,11 +187,11 @@ def confirm(match: Match, around: Surroundings, rank: int | None) -> Found:
         _same(node, own, {name: value for name, value in wanted.items() if name in known})
     if len(axes) > 1:
         raise NoMatchError("its reductions are over different axes")
-    return Found(match, numbers, axes.pop() if axes else None, keepdims)
+    return IdiomMatch(match, numbers, axes.pop() if axes else None, keepdims)
 
 
-def _inner_values(match: Match, around: Surroundings) -> None:
-    """Refuse nodes of which an inner value is read elsewhere, or is an output."""
+def _inner_values(match: PatternMatch, around: SearchedScope) -> None:
+    """Raise `NoMatchError` where an inner value is read elsewhere, or is an output."""
     nodes = [*around.behind(match), match.nodes[match.pattern.result]]
     own = [name for node in nodes for name in node.input]
     for output, node in match.nodes.items():
@@ -201,7 +202,7 @@ def _inner_values(match: Match, around: Surroundings) -> None:
             raise NoMatchError(f"{name!r}, which {node.op_type} gives, is read elsewhere, too")
 
 
-def _numbers(match: Match, around: Surroundings, rank: int | None) -> dict[str, Any]:
+def _numbers(match: PatternMatch, around: SearchedScope, rank: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for wanted, name in sorted(match.constants):
         constant = around.constant(name)
@@ -218,20 +219,25 @@ def _numbers(match: Match, around: Surroundings, rank: int | None) -> dict[str, 
 
 
 def _is(constant: Array, expected: float) -> bool:
-    """Return whether a constant of one element is a number, as its dtype can hold it."""
+    """Return whether a constant of one element equals a number, within its dtype's precision."""
     value = float(constant.reshape(()))
     if constant.dtype.kind in "iu":
         return value == expected
-    # The dtypes of ml_dtypes, such as bfloat16, are no floats to NumPy.
+    # NumPy does not know the dtypes of ml_dtypes, such as bfloat16, as floats.
     precision = float(np.finfo(constant.dtype).eps) if constant.dtype.kind == "f" else 2.0**-7
     return abs(value - expected) <= _UNITS * precision * abs(expected)
 
 
 def _attributes(node: NodeProto, opset: int, but: Collection[str] = ()) -> dict[str, Any]:
-    """The attributes of a node of the default domain, those that have a default filled in.
+    """Return the attributes of a node of the default domain, with defaults filled in.
+
+    Args:
+        node: the node.
+        opset: the opset that it is read by.
+        but: attributes to leave out.
 
     Raises:
-        NoMatchError: one but those in `but` refers to an attribute of the function around it.
+        NoMatchError: one refers to an attribute of the function around the node.
     """
     own = [item for item in node.attribute if item.name not in but]
     if any(item.ref_attr_name for item in own):
@@ -256,9 +262,9 @@ def _same(node: NodeProto, own: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def _axes(
-    node: NodeProto, own: dict[str, Any], around: Surroundings, rank: int | None
+    node: NodeProto, own: dict[str, Any], around: SearchedScope, rank: int | None
 ) -> tuple[int, ...]:
-    """The axes of a reduction, or of a Softmax: none for all.
+    """Return the axes of a reduction or of a Softmax; none for all.
 
     Raises:
         NoMatchError: they are only known at run time, or nothing is reduced.

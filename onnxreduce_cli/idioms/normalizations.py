@@ -1,7 +1,7 @@
-"""LayerNormalization and RMSNormalization.
+"""LayerNormalization and RMSNormalization as exporters write them.
 
-ONNX Runtime knows both by these nodes (`LayerNormFusion`, `SimplifiedLayerNormFusion`), over the
-last axis, in float and double: the square as Pow, the root as a divisor, and a bias.
+ONNX Runtime fuses both (`LayerNormFusion`, `SimplifiedLayerNormFusion`) over the last axis, in
+float and double, where the square is a Pow, the root a divisor, and there is a bias.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
     is_shape_of,
-    known_dims,
+    parameter_in_shape,
+    require_dims,
     require_shape,
-    reshaped,
 )
 from onnxreduce_cli.idioms.tracing import Tracer
 from onnxreduce_cli.idioms.writer import Writer
@@ -35,13 +35,13 @@ Square = Callable[[Writer, str], Value]
 Divide = Callable[[Writer, str, str], Value]
 
 
-class Standardised(NamedTuple):
-    """Data less its mean, divided by its deviation.
+class NormalizedData(NamedTuple):
+    """Data minus its mean, divided by its standard deviation.
 
     Attributes:
-        result: that, in the shape of the data.
+        result: the normalised data, in the shape of the data.
         mean: the mean, of size 1 along the axes.
-        deviation: the root of the variance and epsilon, in the same shape.
+        deviation: the square root of variance + epsilon, of the mean's shape.
     """
 
     result: Value
@@ -50,7 +50,7 @@ class Standardised(NamedTuple):
 
 
 def by_pow(to: Writer, data: str) -> Value:
-    """Return the square as runtimes know it in a normalization."""
+    """Return the square as runtimes recognise it in a normalization."""
     return to.op.Pow(data, to.number(2))
 
 
@@ -71,18 +71,18 @@ def _by_one_over(to: Writer, data: str, root: str) -> Value:
     return to.op.Mul(data, to.op.Div(to.number(1), root))
 
 
-def standardised(
+def normalized(
     to: Writer, data: str, square: Square = by_pow, divide: Divide = _by_div
-) -> Standardised:
+) -> NormalizedData:
     """Return ``d / Sqrt(ReduceMean(Pow(d, 2)) + epsilon)`` with ``d = data - ReduceMean(data)``."""
     mean = to.reduced("ReduceMean", data)
     centred = to.op.Sub(data, mean)
     deviation = _root_mean(to, square(to, centred))
-    return Standardised(divide(to, centred, deviation), mean, deviation)
+    return NormalizedData(divide(to, centred, deviation), mean, deviation)
 
 
 def affine(to: Writer, data: str, scale: str, bias: str) -> Value:
-    """Return ``data * scale + bias``; without bias where that is empty."""
+    """Return ``data * scale + bias``, or ``data * scale`` if `bias` is empty."""
     scaled = to.op.Mul(data, scale)
     return to.op.Add(scaled, bias) if bias else scaled
 
@@ -96,7 +96,7 @@ def layer_normalization(
     divide: Divide = _by_div,
 ) -> Value:
     """LayerNormalization as PyTorch's exporter writes it below opset 17."""
-    return affine(to, standardised(to, data, square, divide).result, scale, bias)
+    return affine(to, normalized(to, data, square, divide).result, scale, bias)
 
 
 def _without_bias(to: Writer, data: str, scale: str, square: Square, divide: Divide) -> Value:
@@ -141,7 +141,10 @@ def _folded(
 
 
 def _by_batch_normalization(to: Tracer, data: str, scale: str, bias: str) -> Value:
-    """LayerNormalization as Keras 2 fuses it and tf2onnx writes it: rows as channels."""
+    """LayerNormalization as Keras 2 fuses it and tf2onnx writes it, by BatchNormalization.
+
+    The rows are the channels of that.
+    """
     op = to.op
     rows = op.Reshape(data, to.aside("rows"))
     mean = to.reduced("ReduceMean", rows)
@@ -169,13 +172,13 @@ FOLDED = tuple(
 )
 
 
-def _over_last_axes(facts: NodeFacts, found: Found) -> dict[str, Any]:
-    """The attributes of a node that normalises over the last axes.
+def _over_last_axes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
+    """Return the attributes of a node that normalises over the last axes.
 
     Raises:
-        NoMatchError: they are not the last ones, or the parameters may have another shape.
+        NoMatchError: the axes are not the last ones, or a parameter may have another shape.
     """
-    dims = known_dims(facts, found["data"])
+    dims = require_dims(facts, found["data"])
     _refuse_doubles(facts, found)
     rank = len(dims)
     if not rank:
@@ -188,20 +191,20 @@ def _over_last_axes(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"axis": axes[0] - rank, **found.numbers}
 
 
-def _refuse_doubles(facts: NodeFacts, found: Found) -> None:
+def _refuse_doubles(facts: NodeFacts, found: IdiomMatch) -> None:
     if facts.elem_type(found["data"]) == TensorProto.DOUBLE:
         raise NoMatchError("by its definition the operator computes doubles in float")
 
 
-def _over_rows(facts: NodeFacts, found: Found) -> dict[str, Any]:
-    """The attributes of a node that normalises over the last axis, by what makes rows of it.
+def _over_rows(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
+    """Return the attributes of a node that normalises over the last axis, written by rows.
 
     Raises:
-        NoMatchError: it does not, or its parameters may have another shape.
+        NoMatchError: the rows are others, or a parameter may have another shape.
     """
-    last = known_dims(facts, found["data"])[-1:]
+    last = require_dims(facts, found["data"])[-1:]
     _refuse_doubles(facts, found)
-    rows = known_dims(facts, found["Reshape.0"])
+    rows = require_dims(facts, found["Reshape.0"])
     if last in ((), (None,)) or (rows[:1], rows[2:]) != ((1,), (*last, 1)):
         raise NoMatchError("it does not make rows of its last axis")
     if sorted(axis % 4 for axis in found.axes or ()) != [0, 2, 3] or found.keepdims:
@@ -217,8 +220,8 @@ def _over_rows(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"axis": -1, **found.numbers}
 
 
-def _counts(facts: NodeFacts, found: Found, size: int | str | None) -> bool:
-    """Return whether a row's squares are divided by the number of its elements."""
+def _counts(facts: NodeFacts, found: IdiomMatch, size: int | str | None) -> bool:
+    """Return whether a row's sum of squares is divided by the number of its elements."""
     known = facts.constant(found["count"])
     if known is not None:
         return known.size == 1 and float(known.reshape(())) == size
@@ -230,13 +233,16 @@ def _counts(facts: NodeFacts, found: Found, size: int | str | None) -> bool:
     return sizes is not None and None not in sizes and math.prod(map(int, sizes)) == size  # type: ignore[arg-type]
 
 
-def _parameters(context: Context, found: Found) -> list[str]:
-    """The data, and its parameters without dimensions of 1 before those that they are for."""
+def _parameters(context: Context, found: IdiomMatch) -> list[str]:
+    """Return the data, and its parameters in the shape of the normalised axes."""
     inputs = found.match.pattern.inputs
-    dims = known_dims(context, found["data"])
+    dims = require_dims(context, found["data"])
     count = 1 if found.match.pattern.asides else len(found.axes or dims)
     shape = [dim for dim in dims[len(dims) - count :] if isinstance(dim, int)]
-    return [found["data"], *(reshaped(context, found[name], shape) for name in inputs[1:])]
+    return [
+        found["data"],
+        *(parameter_in_shape(context, found[name], shape) for name in inputs[1:]),
+    ]
 
 
 IDIOMS = (
@@ -247,15 +253,15 @@ IDIOMS = (
             *(partial(_without_bias, **form) for form in FORMS),
         ),
         _over_last_axes,
-        given=_parameters,
+        make_inputs=_parameters,
     ),
-    # An infinite scale makes NaN of what is folded.
-    Idiom("LayerNormalization", FOLDED, _over_last_axes, stabler=True, given=_parameters),
-    Idiom("LayerNormalization", (_by_batch_normalization,), _over_rows, given=_parameters),
+    # With an infinite scale the folded form gives NaN.
+    Idiom("LayerNormalization", FOLDED, _over_last_axes, stabler=True, make_inputs=_parameters),
+    Idiom("LayerNormalization", (_by_batch_normalization,), _over_rows, make_inputs=_parameters),
     Idiom(
         "RMSNormalization",
         tuple(partial(rms_normalization, **form) for form in FORMS),
         _over_last_axes,
-        given=_parameters,
+        make_inputs=_parameters,
     ),
 )

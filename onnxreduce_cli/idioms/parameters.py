@@ -1,4 +1,4 @@
-"""What an operator asks of its inputs: shapes, values, dtypes."""
+"""Conditions on the inputs of composite operators: shapes, values, dtypes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.model.values import Dims
 
 
-def known_dims(facts: NodeFacts, name: str) -> Dims:
-    """The dimensions of a tensor.
+def require_dims(facts: NodeFacts, name: str) -> Dims:
+    """Return the dimensions of a tensor.
 
     Raises:
-        NoMatchError: not even their number is known.
+        NoMatchError: its rank is not known.
     """
     found = facts.type(name)
     if found is None or found.dims is None:
@@ -26,20 +26,20 @@ def known_dims(facts: NodeFacts, name: str) -> Dims:
 
 
 def require_shape(facts: NodeFacts, what: str, name: str, dims: Dims) -> None:
-    """Refuse a parameter that has another shape than `dims`, but for dimensions of 1 before it.
+    """Raise unless a parameter has the shape `dims`, with or without dimensions of 1 before it.
 
     Raises:
-        NoMatchError: it has, or may have.
+        NoMatchError: it has, or may have, another shape.
     """
-    given = known_dims(facts, name)
+    given = require_dims(facts, name)
     before, own = given[: -len(dims)], given[-len(dims) :]
     if None in own or own != dims or any(dim != 1 for dim in before):
         raise NoMatchError(f"its {what} {name!r} may not have the shape of what it is for")
 
 
-def reshaped(context: Context, name: str, shape: Sequence[int]) -> str:
-    """A parameter in another shape of as many elements: a constant, where it is one."""
-    if known_dims(context, name) == tuple(shape):
+def parameter_in_shape(context: Context, name: str, shape: Sequence[int]) -> str:
+    """Return a parameter in another shape of as many elements; a constant stays one."""
+    if require_dims(context, name) == tuple(shape):
         return name
     array = context.constant(name)
     if array is not None:
@@ -48,7 +48,7 @@ def reshaped(context: Context, name: str, shape: Sequence[int]) -> str:
 
 
 def is_filled(facts: NodeFacts, name: str, value: float) -> bool:
-    """Return whether a tensor holds one value alone: a constant, or an Expand of one."""
+    """Return whether all elements are one value, in a constant or an Expand of one."""
     node = facts.producer(name)
     if node is not None and node.op_type == "Expand":
         name = node.input[0]
@@ -57,7 +57,7 @@ def is_filled(facts: NodeFacts, name: str, value: float) -> bool:
 
 
 def is_shape_of(facts: NodeFacts, sizes: str, data: str) -> bool:
-    """Return whether a list of sizes is the shape of a tensor, Casts to and fro disregarded."""
+    """Return whether a list of sizes is the shape of a tensor, whatever Casts lie between."""
     node: NodeProto | None = facts.producer(sizes)
     while node is not None and node.op_type == "Cast":
         sizes, node = node.input[0], facts.producer(node.input[0])
@@ -77,8 +77,10 @@ def is_shape_of(facts: NodeFacts, sizes: str, data: str) -> bool:
     )
 
 
-def not_of_double(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
-    """No attributes: runtimes compute it with constants of float, as its definition has them.
+def not_of_double(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
+    """Return no attributes, unless the data is double.
+
+    The constants in the operators' definitions are of float, and runtimes compute with these.
 
     Raises:
         NoMatchError: the data is double.

@@ -1,7 +1,7 @@
-"""The function bodies of the Reduce family and of Softmax.
+"""The Reduce family and Softmax as exporters write them.
 
 ``Log(ReduceSum(Exp(x)))`` and ``Exp(x) / ReduceSum(Exp(x))`` overflow where ReduceLogSumExp and
-Softmax do not. Of an infinity the latter makes NaN of the one element, Softmax of its whole row.
+Softmax do not. For an infinite element the latter form gives NaN there, Softmax in the whole row.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.writer import Writer
 
 
@@ -88,11 +88,11 @@ def _minus_log_sum_exp(to: Writer, data: str) -> str:
     return to.op.Sub(data, to.reduced("ReduceLogSumExp", data))
 
 
-def _over_axes(_: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _over_axes(_: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     return {"axes": found.axes, "keepdims": found.keepdims}
 
 
-def _over_one_axis(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _over_one_axis(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     if found.axes is None or len(found.axes) != 1:
         raise NoMatchError("it is not over one axis")
     (axis,) = found.axes

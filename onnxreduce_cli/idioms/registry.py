@@ -1,4 +1,4 @@
-"""The idioms that `--contract` knows, and the groups of them that it takes by name."""
+"""The idioms that `--contract` knows, and the names of groups of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onnxreduce_cli.idioms import (
 )
 from onnxreduce_cli.idioms.idiom import Idiom
 
-#: The larger ones first: what begins alike is taken for the first that it is.
+#: The larger idioms come first, as nodes are contracted by the first idiom that matches.
 IDIOMS: tuple[Idiom, ...] = (
     *attention.IDIOMS,
     *rotation.IDIOMS,
@@ -39,7 +39,7 @@ GROUPS: dict[str, frozenset[str]] = {
 
 
 def operators(names: Iterable[str]) -> frozenset[str]:
-    """The operators that names stand for: of operators, or of groups of them.
+    """Return the operators for names of operators or of groups.
 
     Raises:
         UsageError: an operator has no idiom.

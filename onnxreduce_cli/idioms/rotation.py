@@ -1,4 +1,4 @@
-"""RotaryEmbedding as models write it, with cosines and sines of angles that are there twice."""
+"""RotaryEmbedding as models write it, with the angles of one half repeated for the other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
-from onnxreduce_cli.idioms.sizes import Sizes, number
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
+from onnxreduce_cli.idioms.sizes import DimensionOrigins, number
 from onnxreduce_cli.idioms.tracing import Tracer
 
 
@@ -30,13 +30,13 @@ def rotary_embedding(to: Tracer, data: str, *, steps: bool) -> Value:
     return op.Add(op.Mul(data, to.aside("cos")), op.Mul(turned, to.aside("sin")))
 
 
-def _halves(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
-    """No attributes: halves side by side are what the operator turns by default.
+def _halves(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
+    """Return the attributes of a RotaryEmbedding: none, as it rotates halves by default.
 
     Raises:
-        NoMatchError: it turns something else, or the angles of both halves may differ.
+        NoMatchError: other elements are rotated, or the angles of both halves may differ.
     """
-    data, sizes = found["data"], Sizes(facts)
+    data, sizes = found["data"], DimensionOrigins(facts)
     size = sizes.of(data, 3)
     if facts.rank(data) != 4 or not isinstance(size, int) or size % 2:
         raise NoMatchError("its data is not of [batch, heads, length, size] of an even size")
@@ -65,10 +65,10 @@ def _halves(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
 
 
 def _angles(facts: NodeFacts, name: str, op_type: str) -> str:
-    """The angles of one half, of which the cosines or sines are there for each half and head.
+    """Return the angles of one half, whose cosines or sines a value holds for both halves.
 
     Raises:
-        NoMatchError: they may be others for the second half.
+        NoMatchError: the angles of the second half may be others.
     """
     spread = _made_by(facts, name, "Unsqueeze")
     given = facts.constant(spread.input[1]) if len(spread.input) > 1 else None
@@ -88,8 +88,8 @@ def _made_by(facts: NodeFacts, name: str, op_type: str) -> NodeProto:
     return node
 
 
-def _caches(context: Context, found: Found) -> list[str]:
-    """The data, and cosines and sines of [batch, length, half]."""
+def _caches(context: Context, found: IdiomMatch) -> list[str]:
+    """Return the data, and cosines and sines of [batch, length, half]."""
     angles = _angles(context, found["cos"], "Cos")
     return [found["data"], context.op.Cos(angles), context.op.Sin(angles)]
 
@@ -99,7 +99,7 @@ IDIOMS = (
         "RotaryEmbedding",
         tuple(partial(rotary_embedding, steps=steps) for steps in (True, False)),
         _halves,
-        given=_caches,
+        make_inputs=_caches,
         by_sizes=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Sizes and numbers that exporters compute by nodes, followed to where they come from."""
+"""Sizes and numbers that exporters compute by nodes, traced back to their origin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.values import Dims
 
-#: How many nodes are followed, one behind the other.
+#: How many nodes are traced back, one behind the other.
 _DEPTH = 150
 
 #: More dimensions than a tensor has.
@@ -20,25 +20,25 @@ _LARGE = 1000
 
 _ELEMENTWISE = frozenset({"Add", "Div", "Greater", "Less", "Mul", "Pow", "Sub"})
 _UNARY = frozenset({"Cast", "Erf", "Identity", "Neg", "Relu", "Sigmoid", "Softmax", "Sqrt", "Tanh"})
-#: What moves or copies sizes one by one.
+#: Operators that move or copy single sizes.
 _TRANSPARENT = frozenset({"Cast", "Identity", "Squeeze", "Unsqueeze"})
 
 
-class Sizes:
-    """The dimensions of tensors, by what they were made from."""
+class DimensionOrigins:
+    """Traces dimensions of tensors back to their origin, so that equal ones can be recognised."""
 
     def __init__(self, facts: NodeFacts) -> None:
-        """Prepare to follow values back from one node of a model."""
+        """Start without traced dimensions, for values that a node sees."""
         self._facts = facts
         self._found: dict[tuple[str, int], Hashable] = {}
 
     def of(self, name: str, axis: int, depth: int = _DEPTH) -> Hashable:
-        """A dimension of a tensor: its size, or a key that it shares with those that are equal.
+        """Return the size of a dimension or, if it is not known, a key that equal ones share.
 
         Args:
             name: the tensor.
-            axis: which; from 0 on where the rank is not known.
-            depth: how many nodes to follow, one behind the other.
+            axis: the axis; not negative where the rank is not known.
+            depth: how many nodes to trace back, one behind the other.
         """
         dims = self._dims(name)
         if not dims:
@@ -61,7 +61,7 @@ class Sizes:
         return None if found is None else found.dims
 
     def _through(self, node: NodeProto, axis: int, rank: int, depth: int) -> Hashable:
-        """A dimension of what a node makes, by what the node reads; None where it may be any."""
+        """Return a dimension of a node's output by its inputs; None where it does not follow."""
         op_type, first = node.op_type, next(iter(node.input), "")
         if op_type == "Transpose":
             order = self._value(node, "perm", range(rank)[::-1])
@@ -71,7 +71,7 @@ class Sizes:
         if op_type in _ELEMENTWISE:
             return self._broadcast(node, axis, rank, depth)
         if op_type in _UNARY or (op_type == "ReduceMean" and self._axes_are_known(node)):
-            # A dimension that is reduced is 1, and known.
+            # A reduced dimension has the known size 1, so this one is kept.
             return self.of(first, axis, depth) if self._facts.rank(first) == rank else None
         if op_type == "Unsqueeze":
             return self._unsqueezed(node, axis, rank, depth)
@@ -93,7 +93,7 @@ class Sizes:
         return len(node.input) < 2 or self._facts.constant(node.input[1]) is not None
 
     def _broadcast(self, node: NodeProto, axis: int, rank: int, depth: int) -> Hashable:
-        """A dimension of what is made of two tensors, element by element."""
+        """Return a dimension of the output of an element-wise operator."""
         found: set[Hashable] = set()
         for name in node.input:
             dims = self._dims(name)
@@ -105,7 +105,7 @@ class Sizes:
         return found.pop() if len(found) == 1 else None
 
     def _unsqueezed(self, node: NodeProto, axis: int, rank: int, depth: int) -> Hashable:
-        """A dimension of what an Unsqueeze makes; those that it adds are known to be 1."""
+        """Return a dimension of the output of an Unsqueeze that is one of its input."""
         given = None if len(node.input) < 2 else self._facts.constant(node.input[1])
         axes = self._value(node, "axes", UNKNOWN) if given is None else given.ravel().tolist()
         if axes is UNKNOWN:
@@ -117,14 +117,14 @@ class Sizes:
         return self._facts.about(node).known_value(name, default)
 
     def _count(self, node: NodeProto, depth: int) -> Hashable:
-        """The length of a Range from 0 on by 1."""
+        """Return the length of a Range that starts at 0 with step 1."""
         start, step = (self._facts.constant(node.input[index]) for index in (0, 2))
         if start is None or step is None or start.any() or int(step.reshape(())) != 1:
             return None
         return self._scalar(node.input[1], depth)
 
     def _element(self, sizes: str, index: int, count: int, depth: int) -> Hashable:
-        """An element of a list of sizes, by the tensor of which it is one."""
+        """Return an element of a list of sizes, by the dimension that it is."""
         known = self._facts.elements(sizes)
         if known is not None and len(known) == count and (known[index] or 0) > 0:
             return known[index]
@@ -134,7 +134,7 @@ class Sizes:
         return self._scalar(node.input[index], depth)
 
     def _scalar(self, name: str, depth: int) -> Hashable:
-        """A number, by the tensor of which it is a dimension; None where it is of none."""
+        """Return a number by the dimension that it is; None where it is none."""
         node = self._facts.producer(name)
         while node is not None and node.op_type in _TRANSPARENT:
             node = self._facts.producer(node.input[0])
@@ -149,7 +149,7 @@ class Sizes:
 
 
 def number(facts: NodeFacts, name: str, depth: int = 16) -> float | None:
-    """The number that a tensor of one element holds, computed by nodes or not; None if unknown."""
+    """Return the number in a tensor of one element, constant or computed; None if unknown."""
     constant = facts.constant(name)
     if constant is not None:
         return float(constant.reshape(())) if constant.size == 1 else None
@@ -166,30 +166,30 @@ def number(facts: NodeFacts, name: str, depth: int = 16) -> float | None:
         radicand = number(facts, node.input[0], depth - 1)
         return math.sqrt(radicand) if radicand is not None and radicand >= 0 else None
     if node.op_type == "Div":
-        # Half as deep, as each of a chain of them may read the one before twice.
+        # Half as deep, as each Div of a chain may read the one before twice.
         over, under = (number(facts, item, depth // 2) for item in node.input)
         return over / under if over is not None and under else None
     return None
 
 
 def _size(facts: NodeFacts, node: NodeProto, depth: int) -> float | None:
-    """A dimension of a tensor, where a Gather takes it of its Shape."""
+    """Return a known dimension that a Gather takes from a Shape; else None."""
     shape, which = facts.producer(node.input[0]), facts.constant(node.input[1])
     if shape is None or shape.op_type != "Shape" or shape.attribute:
         return None
     if which is None or which.size != 1:
         return None
-    found = Sizes(facts).of(shape.input[0], int(which.item()), depth)
+    found = DimensionOrigins(facts).of(shape.input[0], int(which.item()), depth)
     return float(found) if isinstance(found, int) else None
 
 
 def _last_size(facts: NodeFacts, node: NodeProto, depth: int) -> float | None:
-    """The last dimension of a tensor, where a Slice takes that of its Shape."""
+    """Return the known last dimension that a Slice takes from a Shape; else None."""
     shape = facts.producer(node.input[0])
     starts, ends = (facts.constant(name) for name in node.input[1:3])
     if shape is None or shape.op_type != "Shape" or shape.attribute:
         return None
     if starts is None or ends is None or starts.tolist() != [-1] or ends.tolist()[0] < _LARGE:
         return None
-    found = Sizes(facts).of(shape.input[0], -1, depth)
+    found = DimensionOrigins(facts).of(shape.input[0], -1, depth)
     return float(found) if isinstance(found, int) else None

@@ -1,4 +1,4 @@
-"""Patterns: definitions of idioms, run once with names in place of values."""
+"""Patterns of idioms, made by running their definitions with names in place of values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.idioms.writer import Writer
 from onnxreduce_cli.model.values import ValueType
 
-#: A definition: it takes a `Writer` and the composite operator's inputs, and gives its output.
+#: A definition: takes a `Writer` and the composite operator's inputs, and returns its output.
 Definition = Callable[..., str]
 
 #: The opset that patterns are written in.
@@ -20,16 +20,16 @@ _OPSET = 18
 
 
 class Pattern(NamedTuple):
-    """An idiom as nodes, to look for in a model.
+    """An idiom as nodes, to search a model for.
 
     Attributes:
         inputs: the names of the composite operator's inputs.
-        producers: the node that makes each other value but for constants.
-        numbers: the constants: a number, or the name of the attribute that holds it.
-        reductions: the outputs of reductions over the composite operator's axes: whether they
-            keep the dimensions; False for as its keepdims says.
-        result: the value that stands for the composite operator's output.
-        asides: what nodes read beside that, such as a shape: the composite operator does not.
+        producers: for each value that a node computes, that node.
+        numbers: for each constant, its number or the attribute that holds it.
+        reductions: for each output of a reduction over the composite operator's axes, whether it
+            keeps its dimensions; False where the operator's keepdims says that.
+        result: the composite operator's output.
+        asides: values that nodes read and the composite operator does not, such as a shape.
     """
 
     inputs: tuple[str, ...]
@@ -41,12 +41,12 @@ class Pattern(NamedTuple):
 
     @property
     def root(self) -> NodeProto:
-        """The node that makes the result."""
+        """The node that computes the result."""
         return self.producers[self.result]
 
 
 class _Untyped:
-    """What is known of the values of a pattern: nothing."""
+    """A look-up of types that knows none: the values of a pattern have no type."""
 
     def type(self, _: str) -> ValueType | None:
         return None
@@ -55,8 +55,8 @@ class _Untyped:
         return None
 
 
-class _Recorder(Operators):
-    """Keeps the nodes that are written, by their outputs."""
+class _NodeRecorder(Operators):
+    """Records the emitted nodes by their outputs."""
 
     opset = _OPSET
 
@@ -77,11 +77,11 @@ class _Recorder(Operators):
 class Tracer(Writer):
     """Writes an idiom as a pattern.
 
-    What it has beside a `Writer` is for forms that are recognised, and never written.
+    The methods that a `Writer` lacks are for forms that are only searched for, never written.
     """
 
     def __init__(self) -> None:
-        self.op = self.recorder = _Recorder()
+        self.op = self.recorder = _NodeRecorder()
         self.numbers: dict[str, float | str] = {}
         self.reductions: dict[str, bool] = {}
         self.asides: set[str] = set()
@@ -99,19 +99,17 @@ class Tracer(Writer):
         return result
 
     def aside(self, name: str) -> Value:
-        """Return a value that the composite operator does not read: the idiom's condition looks at
-        what makes it.
-        """
+        """Return a value that the composite operator does not read; the condition checks it."""
         self.asides.add(name)
         return Value(name, _Untyped())
 
     def attribute(self, name: str) -> AttributeProto:
-        """Return an attribute that may be anything, and is one of the composite operator's."""
+        """Return an attribute with any value, which the composite operator takes over."""
         return AttributeProto(name=name, ref_attr_name=name)
 
 
 def trace(definition: Definition) -> Pattern:
-    """Run a definition, whose parameters without a default name the operator's inputs."""
+    """Run a definition; its parameters without a default name the operator's inputs."""
     tracer = Tracer()
     parameters = list(inspect.signature(definition).parameters.values())[1:]
     names = tuple(item.name for item in parameters if item.default is item.empty)

@@ -1,4 +1,4 @@
-"""What definitions of idioms write with."""
+"""The interface with which definitions of idioms are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.builder import Operators, Value
 
 
 class Writer(ABC):
-    """Writes an idiom out into a model, or as a pattern to look for.
+    """Writes an idiom into a model, or as a pattern to search for.
 
     Attributes:
         op: the operators to write with.
@@ -22,7 +22,7 @@ class Writer(ABC):
 
         Args:
             value: the number, or the name of the composite operator's attribute that holds it.
-            default: what that attribute is where it is absent.
+            default: the value of that attribute where it is absent.
         """
 
     @abstractmethod
@@ -32,5 +32,5 @@ class Writer(ABC):
         Args:
             op_type: the operator, such as ReduceMean.
             data: the tensor.
-            keep: whether the dimensions become 1; False where its keepdims says that.
+            keep: whether the dimensions stay with size 1; False where its keepdims says that.
         """

@@ -1,1 +1,1 @@
-"""Results as text and data."""
+"""The results of commands as text and as data."""

@@ -17,18 +17,18 @@ from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import as_text, count, joined, listed, quoted, shortened, size_text
 
-#: Inputs and outputs, and other things of which there may be many, are shown up to so many.
+#: How many inputs, or outputs, are shown at most.
 _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class GraphValue:
     """An input or output.
 
     Attributes:
         name: its name.
         type: its type, as ``float[N,3,224]``.
-        default: whether it has a value that the caller may leave.
+        default: whether it has a default value, so that callers may leave it out.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ExternalFile:
 
     Attributes:
         location: what the model calls it.
-        size: its bytes; null where it is not there.
+        size: its size in bytes; null where the file does not exist.
     """
 
     location: str
@@ -50,34 +50,39 @@ class ExternalFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ModelContents:
     """What a model holds beside its nodes.
 
     Attributes:
-        size: the bytes of its file; null where that is a stream.
-        producer: what wrote it, with its version; may be empty.
+        size: the size of its file in bytes; null where it comes from a stream.
+        producer: the tool that wrote it, with its version; may be empty.
         metadata: the model's own metadata, long values cut.
         noted_nodes: how many nodes have metadata.
         inputs: its inputs.
         outputs: its outputs.
-        weights: the initializers of its main graph by dtype: how many, and how many elements.
-        functions: its functions, each with how many nodes it has.
-        external: the files with weights beside it.
+        weights: by dtype, the number of the main graph's initializers and of their elements.
+        functions: its functions, each with its number of nodes.
+        external: the files with its external data.
     """
 
     size: int | None
     producer: str
     metadata: dict[str, str]
     noted_nodes: int
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
+    inputs: tuple[GraphValue, ...]
+    outputs: tuple[GraphValue, ...]
     weights: dict[str, tuple[int, int]]
     functions: dict[str, int]
     external: tuple[ExternalFile, ...]
 
 
-def contents(document: Document, path: str) -> Contents:
-    """Look at what a model holds, as its path was given; no weights are read."""
+def contents(document: Document, path: str) -> ModelContents:
+    """Return what a model holds, without reading its weights.
+
+    Args:
+        document: the model.
+        path: its path as it was given.
+    """
     model = document.model
     graph = model.graph
     weights: dict[str, tuple[int, int]] = {}
@@ -88,13 +93,15 @@ def contents(document: Document, path: str) -> Contents:
         weights[name] = number + 1, elements + math.prod(tensor.dims)
     stored = {tensor.name for tensor in graph.initializer}
     files = data_files(document, allow_outside=True) if document.base_dir else []
-    return Contents(
+    return ModelContents(
         None if path == STREAM else os.path.getsize(path),
         " ".join(filter(None, map(as_text, (model.producer_name, model.producer_version)))),
         {as_text(entry.key): shortened(as_text(entry.value)) for entry in model.metadata_props},
         sum(bool(node.metadata_props) for node in graph.node),
-        tuple(Value(item.name, type_text(item.type), item.name in stored) for item in graph.input),
-        tuple(Value(item.name, type_text(item.type)) for item in graph.output),
+        tuple(
+            GraphValue(item.name, type_text(item.type), item.name in stored) for item in graph.input
+        ),
+        tuple(GraphValue(item.name, type_text(item.type)) for item in graph.output),
         weights,
         {function_label(function): len(function.node) for function in model.functions},
         tuple(ExternalFile(file.location, _size(file.path)) for file in files),
@@ -105,12 +112,12 @@ def _size(path: str) -> int | None:
     return os.path.getsize(path) if os.path.isfile(path) else None
 
 
-def contents_text(found: Contents) -> str:
+def contents_text(found: ModelContents) -> str:
     """Describe what a model holds, a line or a small table for each kind of thing."""
     return "\n".join(_parts(found))
 
 
-def _parts(found: Contents) -> Iterator[str]:
+def _parts(found: ModelContents) -> Iterator[str]:
     rows = [*_values("input", found.inputs), *_values("output", found.outputs)]
     if rows:
         yield table(rows)
@@ -132,7 +139,7 @@ def _parts(found: Contents) -> Iterator[str]:
         yield joined([f"metadata: {listed(noted)}"])
 
 
-def _values(what: str, values: tuple[Value, ...]) -> Iterator[tuple[str, str, str]]:
+def _values(what: str, values: tuple[GraphValue, ...]) -> Iterator[tuple[str, str, str]]:
     for item in values[:_SHOWN]:
         default = " (has a default)" if item.default else ""
         yield what, item.name, f"{item.type}{default}"

@@ -1,4 +1,4 @@
-"""What each command found, as data: texts, JSON, JUnit and pages are renderings of it."""
+"""The results of each command as data: texts, JSON, JUnit and pages are renderings of it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.report.contents import Contents
+from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.failures import failure
-from onnxreduce_cli.report.inspection import alike
+from onnxreduce_cli.report.inspection import opsets_by_blockers
 from onnxreduce_cli.report.plan import remarks
 from onnxreduce_cli.verification.sites.report import SiteReport
 from onnxreduce_cli.verification.whole.results import VerifyReport
@@ -34,12 +34,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class WrongUsage:
-    """What is told where no command was named: what is wrong, in ``problem``."""
+    """The result where no command was named: ``problem`` says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertedModel:
-    """What became of one model.
+    """The result for one model.
 
     Attributes:
         source: its path; ``-`` for standard input.
@@ -47,9 +47,9 @@ class ConvertedModel:
         state: the result, in a few words.
         exit_code: the exit code that the model would have on its own.
         plan: what changes, and what is in the way; null if it was not planned.
-        checks: what running the nodes that change found; null if none was run.
+        checks: the results of running the nodes that change; null if none was run.
         verified: the comparison of the whole models; null if there was none.
-        sizes: the bytes of the file that was read and of the one that was written.
+        sizes: the sizes in bytes of the file that was read and of the one that was written.
         warnings: warnings and remarks, a line each.
         problem: what is wrong; null if nothing is.
     """
@@ -68,7 +68,7 @@ class ConvertedModel:
 
 @dataclass(frozen=True, slots=True)
 class Conversions:
-    """What `convert` did.
+    """The results of `convert`.
 
     Attributes:
         dry_run: whether it only planned.
@@ -94,19 +94,19 @@ class BlockedOpsets:
 
 @dataclass(frozen=True, slots=True)
 class InspectedModel:
-    """What `inspect` found.
+    """The results of `inspect`.
 
     Attributes:
         model: the model's path.
         contents: what it holds beside its nodes.
-        found: what it is made of.
+        found: its opsets, operators and nodes.
         reachable: the opsets that it can reach.
         blocked: the others.
         runtimes: which runtimes take it.
     """
 
     model: str
-    contents: Contents
+    contents: ModelContents
     found: Inspection
     reachable: tuple[int, ...]
     blocked: tuple[BlockedOpsets, ...]
@@ -114,13 +114,13 @@ class InspectedModel:
 
 
 def problem(error: Exception) -> Problem:
-    """What an exception that ended a command, or the conversion of a model, says."""
+    """Return the state, message and blockers of an exception that ended a command."""
     found = failure(error)
     return Problem(found.state, found.text, tuple(getattr(error, "blockers", ())))
 
 
 def converted_model(done: Converted, *, dry_run: bool) -> ConvertedModel:
-    """What became of a model that was converted, or only planned."""
+    """Return the result for a model that was converted or, in a dry run, planned."""
     plan = done.plan
     state = "converted" if not dry_run else "can be converted"
     reason = None
@@ -142,7 +142,7 @@ def converted_model(done: Converted, *, dry_run: bool) -> ConvertedModel:
 
 
 def failed_model(source: str, error: Exception) -> ConvertedModel:
-    """What became of a model that could not be converted, as far as it got."""
+    """Return the result for a model that could not be converted, as far as it got."""
     so_far: Converted | None = getattr(error, "so_far", None)
     checks, verified = None if so_far is None else so_far.checks, None
     report = getattr(error, "report", None)
@@ -163,13 +163,16 @@ def failed_model(source: str, error: Exception) -> ConvertedModel:
     )
 
 
-def inspected_model(found: Inspection, held: Contents, model: str) -> InspectedModel:
-    """What `inspect` found, opsets that the same blocks together."""
+def inspected_model(found: Inspection, held: ModelContents, model: str) -> InspectedModel:
+    """Return the results of `inspect`; opsets with the same blockers are put together."""
     return InspectedModel(
         model,
         held,
         found,
         tuple(opset for opset, blockers in found.reach.items() if not blockers),
-        tuple(BlockedOpsets(tuple(opsets), blockers) for opsets, blockers in alike(found.reach)),
+        tuple(
+            BlockedOpsets(tuple(opsets), blockers)
+            for opsets, blockers in opsets_by_blockers(found.reach)
+        ),
         found.runtimes,
     )

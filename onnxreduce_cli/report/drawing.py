@@ -1,4 +1,4 @@
-"""What pages show of models: all nodes as rows, and each distinct change as two small graphs."""
+"""Models as pages show them: all nodes as rows, each distinct change as two small graphs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.text import as_text, count, shortened
 from onnxreduce_cli.verification.sites.report import SiteReport
 
-#: More changes than these are not drawn, nor more nodes of one.
+#: How many changes of a model, and how many nodes of a change, are drawn at most.
 DRAWN, NODES = 200, 60
 
 #: How many nodes around a change are drawn, and how far from it.
 _AROUND, _HOPS = 16, 2
 
-#: Constants of more elements are not shown.
+#: How many elements of a constant are shown at most.
 _ELEMENTS = 8
 
-#: The numbers of an attribute that are listed at most.
+#: How many numbers of an attribute are listed at most.
 _LISTED = 20
 
 Part = Literal["old", "new", "around"]
@@ -38,9 +38,9 @@ class DrawnNode:
     Attributes:
         name: its name, or a description by its first output.
         op_type: its operator.
-        part: whether it goes, is new, or stands around what changes.
-        inputs: the values that it reads; empty for what is left out.
-        outputs: the values that it gives.
+        part: whether it is replaced, is new, or stays beside what changes.
+        inputs: its inputs; an empty name for an absent one.
+        outputs: its outputs.
         attributes: its attributes as text.
     """
 
@@ -53,18 +53,18 @@ class DrawnNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class ChangeDrawing:
     """A change as two graphs.
 
     Attributes:
-        node: the first such node's name, or a description by its first output.
+        node: the name of the first node that changes so, or a description by its first output.
         op_type: its operator.
-        scope: where it is; empty for the main graph.
+        scope: the scope that it is in; empty for the main graph.
         before: the nodes as they were.
-        after: what took their place.
-        constants: small constants that they read, by name, as text.
-        left_out: how many nodes are too many to draw.
-        titles: what stands above either side.
+        after: the nodes that take their place.
+        constants: the constants that these nodes read, by name, as text.
+        left_out: how many nodes were left out, as there are too many to draw.
+        titles: the titles of both sides.
     """
 
     node: str
@@ -78,35 +78,40 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ModelPicture:
     """A model as a page shows it.
 
     Attributes:
-        nodes: a row for each: the scope, the name space that its exporter noted, the name, the
-            operator, the inputs, the outputs, and what became of it; empty for nothing.
+        nodes: a row for each node: its scope, the name space that its exporter noted, its name,
+            operator, inputs and outputs, and what became of it, empty if it stays.
         drawings: each distinct change.
-        runtimes: the versions of runtimes that take the model as it will be, and get nothing wrong,
-            by their names; empty for all versions of one.
+        runtimes: for each runtime that takes the converted model and computes it right, the
+            versions that do; empty for all versions.
     """
 
     nodes: tuple[tuple[str, str, str, str, str, str, str], ...]
-    drawings: tuple[Drawing, ...] = ()
+    drawings: tuple[ChangeDrawing, ...] = ()
     runtimes: dict[str, str] = field(default_factory=dict)
 
 
-def inspection_picture(found: Inspection, model: ModelProto) -> Picture:
-    """A model, with what some node is in the way of."""
+def inspection_picture(found: Inspection, model: ModelProto) -> ModelPicture:
+    """Return the picture of an inspected model: its nodes, with the opsets that they block."""
     marks: dict[tuple[str, str], str] = {}
     for opset, blockers in found.reach.items():
         for item in blockers:
             marks[item.scope, item.node] = f"blocks at opset {opset}: {item.reason}"
-    return Picture(tuple(rows(scopes(model), marks)))
+    return ModelPicture(tuple(rows(scopes(model), marks)))
 
 
 def rows(
     found: Iterable[Scope], marks: Mapping[tuple[str, str], str]
 ) -> Iterator[tuple[str, str, str, str, str, str, str]]:
-    """The rows of all nodes of some scopes, as a `Picture` has them, marked by scope and name."""
+    """Yield a row for each node of some scopes, as `ModelPicture.nodes` has them.
+
+    Args:
+        found: the scopes.
+        marks: what became of nodes, by scope and name.
+    """
     for scope in found:
         for node in scope.nodes:
             name = scope.describe(node)
@@ -120,7 +125,7 @@ _NAMESPACES = ("namespace", "pkg.torch.onnx.namespace")
 
 
 def _namespace(node: NodeProto) -> str:
-    """``model/layers.0/attention``: the place of a node in its source; empty if not noted."""
+    """Return the module that a node is of, ``model/layers.0/attention``; empty if not noted."""
     for entry in node.metadata_props:
         if entry.key in _NAMESPACES:
             parts = [part.split(":")[0].strip() for part in as_text(entry.value).split("/")]
@@ -128,20 +133,24 @@ def _namespace(node: NodeProto) -> str:
     return ""
 
 
-def conversion_picture(conversion: Conversion, checked: SiteReport | None) -> Picture:
-    """A model that is to be converted, before it is: its nodes, and what becomes of them."""
+def conversion_picture(conversion: Conversion, checked: SiteReport | None) -> ModelPicture:
+    """Return the picture of a model before it is converted: its nodes and their changes."""
     plan = conversion.plan()
     marks = {(item.scope, item.node): item.summary for item in plan.changes}
     marks |= {(item.scope, item.node): f"blocks: {item.reason}" for item in plan.blockers}
     nodes = tuple(rows(conversion.given_scopes, marks))
-    places = Places()
+    places = ValueUses()
     chosen = list(_distinct(conversion, checked))[:DRAWN]
     drawings = tuple(_drawn(conversion, site, places) for site in chosen)
-    return Picture(nodes, drawings, runtimes_taking(conversion))
+    return ModelPicture(nodes, drawings, runtimes_taking(conversion))
 
 
 def _distinct(conversion: Conversion, checked: SiteReport | None) -> Iterator[Site]:
-    """One site of each kind: those that were checked, else those that differ in what is said."""
+    """Yield one site of each kind.
+
+    These are the sites that were checked or, without a check, one for each distinct operator,
+    replacement and description.
+    """
     found = [site for site in conversion.sites if site.blocked is None]
     sites = [site for site in found if site.description is not None]
     if checked is not None:
@@ -159,14 +168,14 @@ def _distinct(conversion: Conversion, checked: SiteReport | None) -> Iterator[Si
             yield site
 
 
-class Places:
-    """Who makes and who reads the values of scopes, each looked up once."""
+class ValueUses:
+    """The producers and the readers of the values of scopes, looked up once for each scope."""
 
     def __init__(self) -> None:
         self._readers: dict[int, dict[str, list[NodeProto]]] = {}
 
     def around(self, scope: Scope, nodes: Sequence[NodeProto]) -> list[NodeProto]:
-        """The nodes at most two hops from some, in the graph's order."""
+        """Return the nodes at most two edges away from the given ones."""
         if id(scope) not in self._readers:
             readers: dict[str, list[NodeProto]] = {}
             for node in scope.nodes:
@@ -189,7 +198,7 @@ class Places:
         return list(found.values())
 
 
-def _drawn(conversion: Conversion, site: Site, places: Places) -> Drawing:
+def _drawn(conversion: Conversion, site: Site, places: ValueUses) -> ChangeDrawing:
     old = [*site.absorbed, site.node]
     beside = places.around(site.scope, old)
     made = conversion.constants(site.scope).arrays
@@ -199,7 +208,7 @@ def _drawn(conversion: Conversion, site: Site, places: Places) -> Drawing:
             array = made[name][0] if name in made else conversion.facts.constant(site.scope, name)
             if array is not None:
                 constants[name] = array_text(array)
-    return Drawing(
+    return ChangeDrawing(
         site.scope.describe(site.node),
         site.node.op_type,
         site.scope.label,
@@ -212,21 +221,21 @@ def _drawn(conversion: Conversion, site: Site, places: Places) -> Drawing:
 def sides(
     beside: Sequence[NodeProto], old: Sequence[NodeProto], new: Sequence[NodeProto]
 ) -> tuple[tuple[DrawnNode, ...], tuple[DrawnNode, ...]]:
-    """The nodes of both sides of a `Drawing`, of which those in `beside` are on either."""
+    """Return the nodes of both sides of a `ChangeDrawing`; those in `beside` are on both."""
     stays = tuple(drawn_node(node, "around") for node in beside)
     before = (*stays, *(drawn_node(node, "old") for node in old[:NODES]))
     return before, (*stays, *(drawn_node(node, "new") for node in new[:NODES]))
 
 
 def drawn_node(node: NodeProto, part: Part) -> DrawnNode:
-    """A node as drawings have it."""
+    """Return a node as drawings have it."""
     name = node.name or next((f"making {name!r}" for name in node.output if name), "")
     texts = {item.name: _attribute_text(item) for item in node.attribute}
     return DrawnNode(name, node.op_type, part, tuple(node.input), tuple(node.output), texts)
 
 
 def _attribute_text(item: AttributeProto) -> str:
-    """An attribute's value in a few words."""
+    """Return an attribute's value in a few words."""
     if item.ref_attr_name:
         return f"@{item.ref_attr_name}"
     match item.type:
@@ -252,7 +261,7 @@ def _list_text(values: Sequence[float]) -> str:
 
 
 def array_text(array: Any) -> str:
-    """A constant in a few words: its values, or its dtype and shape where they are many."""
+    """Return a constant in a few words: its values, or its dtype and shape if it is large."""
     if array.size > _ELEMENTS:
         return f"{array.dtype.name}{list(array.shape)}"
     return shortened(str(array.tolist()), 40)

@@ -1,4 +1,4 @@
-"""Which steps lead into the modules that emulate, as their code says."""
+"""The steps that may emulate an operator, found by reading their code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from onnxreduce_cli.steps.registry import Step
 
-#: What the modules of a family are called that hold what only odd models need.
+#: How the names of modules with emulations begin.
 _EMULATED = ".emulated_"
 
 
 def may_be_emulated(step: Step) -> bool:
-    """Return whether a step calls, for some nodes, what emulates its operator."""
+    """Return whether a step may call a function of a module with emulations."""
     if step.apply is None:
         return False
     seen = set[int]()
@@ -24,7 +24,7 @@ def may_be_emulated(step: Step) -> bool:
         if id(function) in seen or not isinstance(function, FunctionType):
             continue
         seen.add(id(function))
-        # A module that is imported where it is needed is a name of the code, too.
+        # Modules imported inside functions are among the names of their code.
         modules = (name for code in _codes(function.__code__) for name in code.co_names)
         if any(_EMULATED in name for name in (function.__module__, *modules)):
             return True
@@ -34,7 +34,7 @@ def may_be_emulated(step: Step) -> bool:
 
 
 def _called(function: FunctionType) -> Iterator[Any]:
-    """What a function's code refers to: what its module has by that name."""
+    """Yield the objects of a function's module that its code refers to."""
     for code in _codes(function.__code__):
         for name in code.co_names:
             if name in function.__globals__:

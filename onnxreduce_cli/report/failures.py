@@ -28,7 +28,7 @@ def failure(error: Exception) -> Failure:
     if isinstance(error, OnnxreduceError):
         return Failure(error.exit_code, error.state, _text(error))
     if isinstance(error, OSError):
-        # A model that cannot be read is an InvalidModelError, so this is about what is written.
+        # A model that cannot be read is an InvalidModelError: here a file cannot be written.
         name = f"{_name(error.filename)}: " if error.filename is not None else ""
         return Failure(2, "not written", joined([f"Error: {name}{error.strerror or error}"]))
     if isinstance(error, MemoryError):
@@ -45,9 +45,9 @@ def _text(error: OnnxreduceError) -> str:
 
     if not isinstance(error, VerificationError):
         return f"{error.prefix}{error}"
-    from onnxreduce_cli.report.verify import as_text
+    from onnxreduce_cli.report.verify import verify_text
 
-    return f"{as_text(error.report)}\nnothing was written"
+    return f"{verify_text(error.report)}\nnothing was written"
 
 
 def _name(filename: str | bytes | int) -> str:

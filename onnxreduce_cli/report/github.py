@@ -1,19 +1,19 @@
-"""A report as annotations, which GitHub shows beside a workflow's run."""
+"""A report as annotations, which GitHub shows beside the run of a workflow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from onnxreduce_cli.report.junit import Case, cases
+from onnxreduce_cli.report.junit import JUnitCase, cases
 from onnxreduce_cli.text import count, joined, printable, shortened
 
-#: Lines of a message; what is shown beside a run has room for some thousand characters.
+#: How many lines of a message are kept: GitHub shows some thousand characters.
 _LINES = 20
 
 
 def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """The lines that a workflow's runner reads: an error for what failed, else a warning.
+    """Yield workflow commands: errors for what failed, warnings for what was not checked.
 
     Args:
         report: a report, as plain data.
@@ -24,14 +24,16 @@ def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
         elif case.skipped:
             yield _annotation("warning", case, f"not checked: {case.skipped}")
     for model in report.get("models", ()):
-        # What was not checked is told above already.
+        # What was not checked already has its annotations.
         for line in model["warnings"]:
             kind, _, text = line.partition(": ")
             if kind == "warning" and not text.startswith("not checked"):
-                yield _annotation("warning", Case(model["source"], "model", model["source"]), text)
+                yield _annotation(
+                    "warning", JUnitCase(model["source"], "model", model["source"]), text
+                )
 
 
-def _annotation(level: str, case: Case, message: str) -> str:
+def _annotation(level: str, case: JUnitCase, message: str) -> str:
     lines = message.split("\n")
     if len(lines) > _LINES:
         lines[_LINES:] = [f"and {count(len(lines) - _LINES, 'line')} more"]
@@ -41,10 +43,10 @@ def _annotation(level: str, case: Case, message: str) -> str:
 
 
 def _data(text: str) -> str:
-    """A message, its line ends and percent signs as the runner reads them."""
+    """Escape line ends and percent signs of a message."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    """A property's value, which may have no colon and no comma either."""
+    """Escape a property's value, in which colons and commas have a meaning too."""
     return _data(printable(text)).replace(":", "%3A").replace(",", "%2C")

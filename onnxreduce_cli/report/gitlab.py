@@ -1,6 +1,6 @@
-"""A report as GitLab's Code Quality, which a merge request shows.
+"""A report in GitLab's Code Quality format, which merge requests show.
 
-Its form is what GitLab documents as the "Code Quality report format", a part of Code Climate's.
+GitLab documents it as the "Code Quality report format", a part of Code Climate's.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from onnxreduce_cli.report.junit import Case, cases
+from onnxreduce_cli.report.junit import JUnitCase, cases
 from onnxreduce_cli.text import joined, printable
 
 
 def code_quality(report: Mapping[str, Any]) -> str:
-    """A report, as plain data: an entry for what failed, and for what could not be checked."""
+    """Return a report in Code Quality format: entries for what failed or was not checked.
+
+    Args:
+        report: a report, as plain data.
+    """
     return json.dumps(list(_entries(report)), indent=2)
 
 
@@ -28,8 +32,8 @@ def _entries(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield _entry(case, "minor", f"not checked: {case.skipped}")
 
 
-def _entry(case: Case, severity: str, message: str) -> dict[str, Any]:
-    # By it GitLab knows again what was there before; the message may have numbers that vary.
+def _entry(case: JUnitCase, severity: str, message: str) -> dict[str, Any]:
+    # GitLab recognises earlier entries by it, so the message, whose numbers may vary, is no part.
     known = "\0".join((case.suite, case.kind, case.name))
     first = message.split("\n")[0]
     return {
@@ -42,7 +46,7 @@ def _entry(case: Case, severity: str, message: str) -> dict[str, Any]:
 
 
 def _within(path: str) -> str:
-    """A path as GitLab takes it: relative to the project, where jobs run, with no ``./`` before."""
+    """Return a path relative to the project, where jobs run, without ``./`` before it."""
     try:
         relative = os.path.relpath(path)
     except ValueError:  # On Windows, of another drive.

@@ -1,4 +1,4 @@
-"""A report as one page that opens from disk: its data, and a script that shows them."""
+"""A report as one HTML page that opens from disk: its data, and a script that shows them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from onnxreduce_cli.report.drawing import Picture
+from onnxreduce_cli.report.drawing import ModelPicture
+from onnxreduce_cli.serializable import as_plain_data
 from onnxreduce_cli.text import shortened
-from onnxreduce_cli.told import plain
 
-#: Nothing is loaded, whatever a model's names hold.
+#: The page loads nothing, whatever the names in a model contain.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
-#: Longer texts are cut: a page shows the beginnings and ends of names, and must still open.
+#: Longer texts are cut in the middle, so that browsers can still open the page.
 _LONGEST = 4_000
 
 _PAGE = """<!doctype html>
@@ -40,20 +40,20 @@ _PAGE = """<!doctype html>
 </html>"""
 
 
-def page(found: Mapping[str, Any], pictures: Sequence[Picture | None]) -> str:
-    """A report, as plain data, as a page.
+def page(found: Mapping[str, Any], pictures: Sequence[ModelPicture | None]) -> str:
+    """Return a report as an HTML page.
 
     Args:
-        found: the report.
-        pictures: what is shown of each of its models; None where there is nothing.
+        found: the report, as plain data.
+        pictures: the picture of each of its models; None where there is none.
     """
-    data = _cut({**found, "pictures": plain(pictures)})
+    data = _cut({**found, "pictures": as_plain_data(pictures)})
     folder = files("onnxreduce_cli.report") / "page"
     style, licence, layout, script = (
         (folder / name).read_text(encoding="utf-8")
         for name in ("page.css", "dagre.LICENSE", "dagre.min.js", "page.js")
     )
-    # No text of a model can end the element that holds it: only scripts' ends have a "<" then.
+    # Without "<" no text of a model can end the script element that holds the data.
     text = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
     return _PAGE.format(
         policy=_POLICY,
@@ -66,7 +66,7 @@ def page(found: Mapping[str, Any], pictures: Sequence[Picture | None]) -> str:
 
 
 def _cut(value: Any) -> Any:
-    """Plain data without the middles of long texts, alike wherever a text stands."""
+    """Return plain data with long texts cut, keys like values."""
     if isinstance(value, str):
         return shortened(value, _LONGEST)
     if isinstance(value, Mapping):

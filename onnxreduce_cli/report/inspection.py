@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator
 
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
-from onnxreduce_cli.errors import Blocker, blocker_lines, placed
-from onnxreduce_cli.report.contents import Contents, contents_text
+from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
+from onnxreduce_cli.report.contents import ModelContents, contents_text
 from onnxreduce_cli.text import count, listed, shortened, wrapped
 
-#: How many reasons of blockers are shown for opsets that have the same ones.
+#: How many functions, and how many reasons of blockers for opsets, are shown at most.
 _SHOWN = 10
 
 
-def inspection_text(found: Inspection, held: Contents, name: str) -> str:
-    """What a model holds, its opsets, operators and family nodes, and the opsets in its reach."""
+def inspection_text(found: Inspection, held: ModelContents, name: str) -> str:
+    """Describe a model: its contents, operators and family nodes, and opsets that it can reach."""
     head = wrapped([f"{name}: IR version {found.ir_version}, {_opsets(found.opsets)}"])
     return "\n".join(filter(None, (head, contents_text(held), wrapped(_lines(found, held)))))
 
 
-def _lines(found: Inspection, held: Contents) -> Iterator[str]:
+def _lines(found: Inspection, held: ModelContents) -> Iterator[str]:
     for function, imports in [*found.functions.items()][:_SHOWN]:
         size = count(held.functions[function], "node")
         yield f"function {shortened(function)}: {size}, {_opsets(imports)}"
@@ -34,12 +34,14 @@ def _lines(found: Inspection, held: Contents) -> Iterator[str]:
         yield f"{len(found.family)} of the Reduce and Softmax family:"
     family: dict[tuple[str, str], list[str]] = {}
     for node in found.family:
-        family.setdefault((node.op_type, node.axes), []).append(placed(node.node, node.scope))
+        family.setdefault((node.op_type, node.axes), []).append(
+            node_in_scope(node.node, node.scope)
+        )
     for (op_type, axes), names in family.items():
         yield f"  {len(names):,} {op_type}: {axes}: {listed(names)}"
     reachable = [opset for opset, blockers in found.reach.items() if not blockers]
     yield f"can reach opset {_ranges(reachable)}" if reachable else "can reach no other opset"
-    for opsets, blockers in alike(found.reach):
+    for opsets, blockers in opsets_by_blockers(found.reach):
         yield f"cannot reach opset {_ranges(opsets)}:"
         lines = blocker_lines(blockers)
         yield from (f"  {line}" for line in lines[:_SHOWN])
@@ -50,7 +52,7 @@ def _lines(found: Inspection, held: Contents) -> Iterator[str]:
 
 
 def _runtimes(found: Runtimes) -> Iterator[str]:
-    """Which runtimes take the model, each with its versions where that is not all of them."""
+    """Yield the runtimes that take the model, with versions where not all of them do."""
     for what, versions in (
         ("runs as it is, by what onnxreduce targets knows, in", found.as_it_is),
         ("after convert --for in", found.converted),
@@ -74,10 +76,10 @@ def _opsets(opsets: dict[str, int]) -> str:
     )
 
 
-def alike(
+def opsets_by_blockers(
     reach: dict[int, tuple[Blocker, ...]],
 ) -> Iterator[tuple[list[int], tuple[Blocker, ...]]]:
-    """Neighbouring opsets that the same blockers are in the way of, together."""
+    """Yield ranges of neighbouring opsets that have the same blockers, with these."""
     group: list[int] = []
     for opset, blockers in reach.items():
         if group and (blockers != reach[group[-1]] or opset != group[-1] + 1):
@@ -90,7 +92,7 @@ def alike(
 
 
 def _ranges(opsets: Iterable[int]) -> str:
-    """``1-3, 5`` for 1, 2, 3 and 5."""
+    """Return opsets as ranges, such as ``1-3, 5`` for 1, 2, 3 and 5."""
     runs: list[list[int]] = []
     for opset in opsets:
         if runs and opset == runs[-1][-1] + 1:

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from onnxreduce_cli.errors import placed
+from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.text import joined, shortened
 
-#: What XML 1.0 has no place for, however it is escaped.
+#: The characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One thing that a command judged.
+class JUnitCase:
+    """A test case: a model, an output or a site that a command judged.
 
     Attributes:
-        suite: the model that it belongs to; the command where none was read.
+        suite: the model that it belongs to; the command where no model was read.
         kind: ``model``, ``output`` or ``site``, or ``command`` where it failed as a whole.
         name: its name.
-        failure: what is wrong, the first line in brief; empty if nothing is.
+        failure: what is wrong, in brief on the first line; empty if nothing is.
         skipped: why it was not judged; empty if it was.
     """
 
@@ -35,10 +35,14 @@ class Case:
 
 
 def junit(report: Mapping[str, Any]) -> str:
-    """A report, as plain data, as JUnit XML: a suite for each model."""
+    """Return a report as JUnit XML, with a test suite for each model.
+
+    Args:
+        report: a report, as plain data.
+    """
     found = list(cases(report))
     root = Element("testsuites", _counts("onnxreduce", found))
-    # The schema that CI systems go by has it of suites alone.
+    # The schema that CI systems follow has this attribute on suites only.
     del root.attrib["skipped"]
     for suite in dict.fromkeys(case.suite for case in found):
         members = [case for case in found if case.suite == suite]
@@ -59,7 +63,7 @@ def junit(report: Mapping[str, Any]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _counts(name: str, members: Sequence[Case]) -> dict[str, str]:
+def _counts(name: str, members: Sequence[JUnitCase]) -> dict[str, str]:
     return {
         "name": _text(name),
         "tests": str(len(members)),
@@ -74,11 +78,11 @@ def _text(text: str) -> str:
     return _NO_XML.sub("?", joined(text.split("\n")))
 
 
-def cases(report: Mapping[str, Any]) -> Iterator[Case]:
-    """What a report, as plain data, judged."""
+def cases(report: Mapping[str, Any]) -> Iterator[JUnitCase]:
+    """Yield the test cases of a report, which is plain data."""
     problem = report["problem"]
     if problem is not None:
-        yield Case(report["command"], "command", report["command"], problem["message"])
+        yield JUnitCase(report["command"], "command", report["command"], problem["message"])
     elif report["command"] == "convert":
         for model in report["models"]:
             yield from _model(model)
@@ -86,44 +90,44 @@ def cases(report: Mapping[str, Any]) -> Iterator[Case]:
         yield from _outputs(report, report["a"])
     elif report["command"] == "diff":
         differs = f"{report['b']} differs; onnxreduce diff says in what" * report["differs"]
-        yield Case(report["a"], "model", f"the same graph as {report['b']}", differs)
+        yield JUnitCase(report["a"], "model", f"the same graph as {report['b']}", differs)
 
 
-def _model(model: Mapping[str, Any]) -> Iterator[Case]:
+def _model(model: Mapping[str, Any]) -> Iterator[JUnitCase]:
     suite = model["source"]
-    yield Case(suite, "model", suite, _whole(model["problem"]))
+    yield JUnitCase(suite, "model", suite, _whole(model["problem"]))
     for site in (model["checks"] or {"each": ()})["each"]:
-        where = placed(site["node"], site["scope"])
+        where = node_in_scope(site["node"], site["scope"])
         more = f" and {site['sites'] - 1:,} more" if site["sites"] > 1 else ""
         name = f"{site['op_type']}: {where}{more}"
         failed = site["verdict"] == "failed"
         unchecked = site["verdict"] == "not checked"
         reason = site["reason"] or site["verdict"]
-        yield Case(suite, "site", name, reason * failed, reason * unchecked)
+        yield JUnitCase(suite, "site", name, reason * failed, reason * unchecked)
     if model["verified"] is not None:
         yield from _outputs(model["verified"], suite)
 
 
 def _whole(problem: Mapping[str, Any] | None) -> str:
-    """What is wrong with a model, and all that is in its way."""
+    """Return what is wrong with a model, with all blockers."""
     if problem is None:
         return ""
     lines = [
-        f"{item['op_type']} node {placed(item['node'], item['scope'])}: {item['reason']}"
+        f"{item['op_type']} node {node_in_scope(item['node'], item['scope'])}: {item['reason']}"
         for item in problem["blockers"]
     ]
     first = problem["message"].split("\n")[0] if lines else problem["message"]
     return "\n".join([first, *lines])
 
 
-def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[Case]:
-    """A case for each output, whatever compared it; one for all if nothing could."""
+def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[JUnitCase]:
+    """Yield a case for each output that was compared, or one for all if none could be."""
     failing, pair = verified["equivalent"] is False, verified["b"] is not None
     named: dict[str, list[str]] = {}
     for found in verified["comparisons"]:
         wrong = named.setdefault(found["output"], [])
         between = f"{' in '.join(found['first'])} and {' in '.join(found['second'])}"
-        # Of two models it does not count what the executors make of one of them.
+        # Where two models are compared, executors that differ on one of them do not count.
         counts = failing and pair == (found["first"][0] != found["second"][0])
         if counts and not found["agree"]:
             errors = found["errors"]
@@ -133,9 +137,9 @@ def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[Case]:
             )
             wrong.append(f"{between}: {what}")
     for output, wrong in named.items():
-        yield Case(suite, "output", output, "\n".join(wrong))
+        yield JUnitCase(suite, "output", output, "\n".join(wrong))
     if verified["equivalent"] is None:
-        yield Case(suite, "output", "all outputs", "", "nothing could compare them")
+        yield JUnitCase(suite, "output", "all outputs", "", "nothing could compare them")
     elif failing and not any(named.values()):
         reasons = [*verified["interface"], *verified["warnings"]]
-        yield Case(suite, "output", "all outputs", "\n".join(reasons) or "they differ")
+        yield JUnitCase(suite, "output", "all outputs", "\n".join(reasons) or "they differ")

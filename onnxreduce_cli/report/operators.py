@@ -21,9 +21,9 @@ _DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 
 
 def operator_text(op_type: str) -> str:
-    """One operator: its versions, what changed at each, and the steps up and down.
+    """Describe an operator: its versions, what changed at each, and the steps up and down.
 
-    Below each step stands the file and the function that takes it.
+    Below each step stand the file and the function that implement it.
     """
     since = schemas.versions(op_type)
     lines = [f"{op_type}: since-versions {', '.join(str(version) for version in since)}"]
@@ -37,7 +37,7 @@ def operator_text(op_type: str) -> str:
 
 
 def own_operators_text(facts: Facts, name: str) -> str:
-    """The operators of a model, one on a line, as ``convert --allow-ops`` reads them."""
+    """List the operators of a model, one on a line, as ``convert --allow-ops`` reads them."""
     found = own_operators(facts)
     opset = default_opset(facts.model)
     at = "" if opset is None else f", opset {opset}"
@@ -45,9 +45,9 @@ def own_operators_text(facts: Facts, name: str) -> str:
 
 
 def own_operators(facts: Facts) -> list[str]:
-    """The operators of a model, by name, those of other domains as ``domain.Name``.
+    """Return the operators of a model by name, those of other domains as ``domain.Name``.
 
-    Calls of the model's own functions are none: what those are made of is.
+    Functions of the model are left out; the operators in their bodies count.
     """
     found = {
         node.op_type if is_default(node.domain) else f"{node.domain}.{node.op_type}"
@@ -59,7 +59,7 @@ def own_operators(facts: Facts) -> list[str]:
 
 
 def operators_text() -> str:
-    """Every operator on a line: its versions, and which steps exist."""
+    """List every operator on a line: its versions, and the boundaries without a step."""
     lines = []
     for op_type in schemas.operators():
         since = schemas.versions(op_type)
@@ -78,7 +78,7 @@ def operators_text() -> str:
 
 
 def boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
-    """Each boundary with its steps; the one that introduced the operator has a step down only."""
+    """Yield each boundary with its steps; the one that introduced the operator has one, down."""
     since = schemas.versions(op_type)
     for boundary in since:
         if boundary == since[0]:
@@ -89,7 +89,7 @@ def boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
 
 
 def change_at(op_type: str, boundary: int) -> str:
-    """Return the change at a boundary by the audit, or by the schemas where it has none."""
+    """Return what changed at a boundary: as the audit says or, without an entry, the schemas."""
     change = audit.change(op_type, boundary)
     if change is not None:
         return change.what
@@ -124,7 +124,7 @@ def _verdict(step: Step) -> str:
 
 
 def operators_markdown() -> str:
-    """The whole table: every boundary of every operator, what changed, and both steps."""
+    """Return a Markdown table of every boundary of every operator, with both steps."""
     lines = [
         "# Operators and steps",
         "",

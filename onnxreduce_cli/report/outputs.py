@@ -1,4 +1,4 @@
-"""What a model that was run gave, as data and as text."""
+"""The outputs of a model that was run, as data and as text."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 
 from onnxreduce_cli.text import count, joined, shortened
 
-#: The values of larger outputs are not shown.
+#: Up to how many elements the values of an output are shown.
 _FEW = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ModelOutput:
     """One output of a model that was run.
 
     Attributes:
         name: its name.
-        kind: ``tensor``, or what it is else.
-        dtype: of a tensor, as NumPy calls it; else empty.
-        shape: of a tensor; null else.
+        kind: ``tensor``, ``sequence``, ``map`` or ``empty optional``.
+        dtype: a tensor's dtype, as NumPy calls it; empty for other kinds.
+        shape: a tensor's shape; null for other kinds.
         min: the least of its numbers, NaN left out; null where there is none.
         mean: their mean; null where there is none.
         max: the largest; null where there is none.
         nans: how many of its elements are NaN.
-        values: its elements, nested by dimension, where there are few; null else.
+        values: its elements, nested by dimension; null where there are many.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
-    """What `run` computed.
+class RunOutputs:
+    """The results of `run`.
 
     Attributes:
         model: the model's path.
@@ -53,31 +53,37 @@ class Outputs:
 
     model: str
     executor: str
-    outputs: tuple[Output, ...]
+    outputs: tuple[ModelOutput, ...]
 
 
-def run_outputs(model: str, executor: str, outputs: Mapping[str, Any]) -> Outputs:
-    """What a run gave: arrays by name, lists for sequences, None for an empty optional."""
-    return Outputs(model, executor, tuple(_output(*item) for item in outputs.items()))
+def run_outputs(model: str, executor: str, outputs: Mapping[str, Any]) -> RunOutputs:
+    """Return the results of a run.
+
+    Args:
+        model: the model's path.
+        executor: what ran it.
+        outputs: by name, arrays, lists for sequences, None for an empty optional.
+    """
+    return RunOutputs(model, executor, tuple(_output(*item) for item in outputs.items()))
 
 
-def _output(name: str, value: Any) -> Output:
+def _output(name: str, value: Any) -> ModelOutput:
     if not isinstance(value, np.ndarray | np.generic):
         kind = {"list": "sequence", "dict": "map", "NoneType": "empty optional"}
-        return Output(name, kind.get(type(value).__name__, type(value).__name__))
+        return ModelOutput(name, kind.get(type(value).__name__, type(value).__name__))
     array = np.asarray(value)
     dtype, shape = array.dtype.name if array.dtype != object else "string", array.shape
     values = _values(array) if array.size <= _FEW else None
     if array.dtype == object or array.dtype.kind in "UScb" or not array.size:
-        return Output(name, "tensor", dtype, shape, values=values)
+        return ModelOutput(name, "tensor", dtype, shape, values=values)
     numbers = array.astype(np.float64).reshape(-1)
     nans = int(np.count_nonzero(np.isnan(numbers)))
     numbers = numbers[~np.isnan(numbers)]
     if not numbers.size:
-        return Output(name, "tensor", dtype, shape, nans=nans, values=values)
+        return ModelOutput(name, "tensor", dtype, shape, nans=nans, values=values)
     with np.errstate(all="ignore"):
         least, mean, most = (float(found) for found in _summary(numbers))
-    return Output(name, "tensor", dtype, shape, least, mean, most, nans, values)
+    return ModelOutput(name, "tensor", dtype, shape, least, mean, most, nans, values)
 
 
 def _summary(numbers: Any) -> tuple[Any, Any, Any]:
@@ -85,9 +91,9 @@ def _summary(numbers: Any) -> tuple[Any, Any, Any]:
 
 
 def _values(array: Any) -> Any:
-    """The elements as Python's own, nested by dimension: floats as short as their dtype has them.
+    """Return the elements as Python's own types, nested by dimension.
 
-    Complex numbers become texts.
+    Floats get no more digits than tell values of their dtype apart; complex numbers become texts.
     """
     kind = array.dtype.kind
     if kind in "biu":
@@ -97,12 +103,12 @@ def _values(array: Any) -> Any:
     return np.vectorize(own, otypes=[object])(array).tolist() if array.size else array.tolist()
 
 
-def outputs_text(found: Outputs) -> str:
-    """Describe outputs: a line for each, and below that the elements where there are few."""
+def outputs_text(found: RunOutputs) -> str:
+    """Describe outputs: a line for each, with its elements below where there are few."""
     return joined(line for output in found.outputs for line in _lines(output))
 
 
-def _lines(output: Output) -> Iterator[str]:
+def _lines(output: ModelOutput) -> Iterator[str]:
     if output.shape is None:
         yield f"{output.name}: {output.kind}"
         return

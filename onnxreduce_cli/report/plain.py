@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onnxreduce_cli.told import plain
+from onnxreduce_cli.serializable import as_plain_data
 
-#: The version of the form of reports. It grows where something that was there is gone or means
-#: something else, not where something is added.
+#: The version of the form of reports. It grows where a key goes or changes its meaning, not where
+#: one is added.
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a command found, of which JSON, JUnit, annotations and pages are renderings.
+    """The results of a command, of which JSON, JUnit, annotations and pages are renderings.
 
     Attributes:
         command: the command.
-        exit_code: how it ends.
-        content: what it found, a dataclass; None where it failed before it found anything.
+        exit_code: its exit code.
+        content: its results, a dataclass; None where it failed before there were any.
         problem: why it failed as a whole; None where it did not.
     """
 
@@ -31,7 +31,7 @@ class Report:
     problem: Any = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as data that JSON can hold: see ``docs/schemas``."""
+        """Return the report as data that JSON can hold: see ``docs/schemas``."""
         import onnx
 
         from onnxreduce_cli import __version__
@@ -42,11 +42,11 @@ class Report:
             "exit_code": self.exit_code,
             "onnxreduce": __version__,
             "onnx": onnx.__version__,
-            "problem": plain(self.problem),
-            **({} if self.content is None else plain(self.content)),
+            "problem": as_plain_data(self.problem),
+            **({} if self.content is None else as_plain_data(self.content)),
         }
 
 
 def as_json(found: Mapping[str, Any]) -> str:
-    """A report that is plain data as JSON."""
+    """Return a report, which is plain data, as JSON text."""
     return json.dumps(found, indent=2, allow_nan=False)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from onnxreduce_cli.engine.changes import Change, grouped
 from onnxreduce_cli.engine.description import WRITTEN_OUT, Plan
 from onnxreduce_cli.engine.emulation import MANY_NODES
-from onnxreduce_cli.errors import Blocker, blocker_lines, placed
+from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
 from onnxreduce_cli.text import columns, count, listed, size_text, wrapped
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
 
-#: What is said of the kinds of changes takes no more lines than this, unless all is asked for.
+#: How many lines kinds of changes take at most, without ``--verbose``.
 _MOST_LINES = 14
 
 
@@ -25,8 +25,8 @@ def changes_text(done: Converted, *, verbose: bool = False) -> str:
     return wrapped([*lines, *_nodes(plan, verbose=verbose)])
 
 
-def proofs(done: Converted) -> list[str]:
-    """Return what running nodes and whole models found, a line each; nothing where none ran."""
+def check_lines(done: Converted) -> list[str]:
+    """Return a line for the check of the sites and one for that of the whole models, if any ran."""
     found = [] if done.checks is None else [done.checks.summary]
     if done.verified is not None:
         compared = sum(not trial.void for trial in done.verified.trials)
@@ -59,7 +59,7 @@ def remarks(done: Converted) -> list[str]:
 
 
 def plan_text(plan: Plan, source: str, *, verbose: bool = False) -> str:
-    """Describe a plan: a headline, the changes, the values removed, and whether it can be done."""
+    """Describe a plan: a headline, the changes, the removed values, and whether it is possible."""
     lines = [*_head(source, plan, None), *_whole(plan), *_nodes(plan, verbose=verbose)]
     if plan.removed:
         removed = ", ".join(plan.removed) if verbose else listed(plan.removed)
@@ -75,17 +75,17 @@ def plan_text(plan: Plan, source: str, *, verbose: bool = False) -> str:
 
 
 def blockers_text(blockers: Sequence[Blocker], *, verbose: bool = False) -> str:
-    """Describe blockers: together where the reason is the same, or each if `verbose`."""
+    """Describe blockers: one line for each reason or, if `verbose`, for each node."""
     return wrapped(map(str, blockers) if verbose else blocker_lines(blockers))
 
 
 def headline(plan: Plan) -> str:
-    """From which opset to which, and how much changes."""
+    """Return the opsets before and after, and how much changes."""
     return ", ".join(part for part in (_way(plan), _ir_version(plan)) if part)
 
 
 def _head(files: str, plan: Plan, sizes: tuple[int, int] | None) -> list[str]:
-    """The headline after the files' names, on lines of their own where it is too long."""
+    """Return the headline after the files' names, on lines of their own where it is too long."""
     way, version = _way(plan), _ir_version(plan)
     if sizes is not None:
         way = f"{way}, {' → '.join(map(size_text, sizes))}"
@@ -130,13 +130,13 @@ def _whole(plan: Plan) -> list[str]:
 
 
 def _nodes(plan: Plan, *, verbose: bool) -> list[str]:
-    """Describe what becomes of nodes, what it costs, and if `verbose` what nearly became one."""
-    lines = [*kinds(plan.changes, verbose=verbose), *_costs(plan)]
+    """Describe the changes of nodes, their cost and, if `verbose`, near misses of idioms."""
+    lines = [*change_lines(plan.changes, verbose=verbose), *_costs(plan)]
     return lines + [f"  not contracted: {item}" for item in plan.near_misses if verbose]
 
 
-def kinds(changes: Sequence[Change], *, verbose: bool) -> list[str]:
-    """Describe changes: each if `verbose`, else those alike together, the rarest left out."""
+def change_lines(changes: Sequence[Change], *, verbose: bool) -> list[str]:
+    """Describe changes: each if `verbose`, else one line for each kind, the rarest left out."""
     if verbose:
         return [f"  {change.summary}: {_names([change])}" for change in changes]
     groups = grouped(changes)
@@ -162,7 +162,7 @@ def _height(lines: Iterable[str]) -> int:
 
 
 def _warnings(plan: Plan) -> list[str]:
-    """The warnings of the changes, one for all nodes of an operator that have the same."""
+    """Return the warnings of changes, one line for all nodes of an operator with the same text."""
     found: dict[tuple[str, str], list[Change]] = {}
     for change in plan.changes:
         for text in change.warnings:
@@ -174,11 +174,11 @@ def _warnings(plan: Plan) -> list[str]:
 
 
 def _names(changes: Iterable[Change]) -> str:
-    return listed([placed(change.node, change.scope) for change in changes])
+    return listed([node_in_scope(change.node, change.scope) for change in changes])
 
 
 def _costs(plan: Plan) -> list[str]:
-    """Describe what a runtime may not like: control flow, and many nodes for one."""
+    """Describe costs for runtimes: control flow, and many nodes in place of one."""
     found = []
     if plan.control_flow:
         added = ", ".join(f"{number:,} {op_type}" for op_type, number in plan.control_flow.items())
@@ -186,7 +186,7 @@ def _costs(plan: Plan) -> list[str]:
         found.append(f"  control flow added: {added}, for {names}")
     many = [change for change in plan.changes if change.nodes > MANY_NODES]
     for op_type in dict.fromkeys(change.op_type for change in many):
-        alike = [change for change in many if change.op_type == op_type]
-        most = max(change.nodes for change in alike)
-        found.append(f"  up to {most:,} nodes for one {op_type}: {_names(alike)}")
+        own = [change for change in many if change.op_type == op_type]
+        most = max(change.nodes for change in own)
+        found.append(f"  up to {most:,} nodes for one {op_type}: {_names(own)}")
     return found

@@ -1,4 +1,4 @@
-"""What is known of operators and runtimes, as data."""
+"""Operators with their steps, and runtimes with their facts, as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
-from onnxreduce_cli.report.targets import span
+from onnxreduce_cli.report.targets import version_range
 from onnxreduce_cli.steps.registry import Direction, Status, Step
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import Target
@@ -17,14 +17,14 @@ from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Row, Runtime, Sourc
 
 
 @dataclass(frozen=True, slots=True)
-class StepAcross:
-    """One way across a boundary.
+class BoundaryStep:
+    """A step across a boundary, up or down.
 
     Attributes:
         direction: ``up`` to the boundary, or ``down`` from it.
         status: ``unchanged``, ``step``, ``conditional``, ``impossible`` or ``undeclared``.
         description: what it does, and where it blocks.
-        place: the file and the function that does it; empty where none does.
+        place: the file and the function that implement it; empty where there is none.
     """
 
     direction: Direction
@@ -40,12 +40,12 @@ class Boundary:
     Attributes:
         opset: the opset.
         what: what changed.
-        steps: the ways across.
+        steps: the steps across it.
     """
 
     opset: int
     what: str
-    steps: tuple[StepAcross, ...]
+    steps: tuple[BoundaryStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Operator:
 
     Attributes:
         name: its name.
-        versions: the opsets at which it came and changed.
-        boundaries: the same with what changed, and the steps.
+        versions: its since-versions.
+        boundaries: its boundaries, with what changed and the steps.
     """
 
     name: str
@@ -64,11 +64,11 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Operators:
-    """What `ops` shows.
+class OperatorList:
+    """The results of `ops`.
 
     Attributes:
-        operators: the operators, by name; none for those of a model.
+        operators: the operators, by name; none where those of a model were asked for.
         model: the model whose operators were asked for; null for none.
         opset: its opset; null where it imports no default domain.
         used: its operators, those of other domains as ``domain.Name``.
@@ -81,13 +81,13 @@ class Operators:
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
-    """What is known of some versions of a runtime: one series, and those up to the next.
+class RuntimeVersions:
+    """The facts of a series of versions of a runtime, which hold up to the next series.
 
     Attributes:
         version: the series, such as 1.14.
-        facts: what is known of them, by name; null, without a source, where it is not.
-        note: what else there is to know; may be empty.
+        facts: the facts by name; null and without a source where nothing is known.
+        note: a remark; may be empty.
     """
 
     version: str
@@ -96,18 +96,18 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
-    """What a runtime gets wrong, or refuses, though the opset is one that it takes.
+class RuntimeFlaw:
+    """Nodes that a runtime computes wrong or refuses, although it takes their opset.
 
     Attributes:
-        versions: the versions that have it; empty for all that are known.
-        operators: of which operators.
-        first_opset: the first opset at which it is so.
-        last_opset: the last; null for any later.
-        form: the form of the node; ``any`` for all.
+        versions: the versions that do; empty for all that are known.
+        operators: the operators of such nodes.
+        first_opset: the first opset at which it happens.
+        last_opset: the last one; null for no end.
+        form: the form of such nodes; ``any`` for all.
         effect: whether the runtime computes something else, or refuses the model.
         what: what it does.
-        source: where that comes from.
+        source: the source of this.
     """
 
     versions: str
@@ -121,45 +121,45 @@ class Flaw:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownRuntime:
-    """A runtime.
+class RuntimeDescription:
+    """A runtime and what is known of it.
 
     Attributes:
         name: what it is called in a requirement.
         title: its full name.
         aliases: other names that people give it.
         rows: its versions, the oldest first.
-        flaws: what they get wrong, or refuse.
+        flaws: the nodes that they compute wrong or refuse.
     """
 
     name: str
     title: str
     aliases: tuple[str, ...]
-    rows: tuple[Versions, ...]
-    flaws: tuple[Flaw, ...]
+    rows: tuple[RuntimeVersions, ...]
+    flaws: tuple[RuntimeFlaw, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
-    """What `targets` shows.
+class TargetList:
+    """The results of `targets`.
 
     Attributes:
-        runtimes: those that were asked for.
+        runtimes: the runtimes that were asked for.
         remark: how the versions were found; may be empty.
     """
 
-    runtimes: tuple[KnownRuntime, ...]
+    runtimes: tuple[RuntimeDescription, ...]
     remark: str = ""
 
 
-def operators(op_types: Sequence[str]) -> Operators:
-    """Operators of the default domain."""
-    return Operators(tuple(map(_operator, op_types)))
+def operator_list(op_types: Sequence[str]) -> OperatorList:
+    """Return operators of the default domain with their boundaries and steps."""
+    return OperatorList(tuple(map(_operator, op_types)))
 
 
-def operators_of(facts: Facts, model: str) -> Operators:
-    """The operators of a model."""
-    return Operators((), model, default_opset(facts.model), tuple(own_operators(facts)))
+def operators_of(facts: Facts, model: str) -> OperatorList:
+    """Return the operators of a model, by name only."""
+    return OperatorList((), model, default_opset(facts.model), tuple(own_operators(facts)))
 
 
 def _operator(name: str) -> Operator:
@@ -173,32 +173,35 @@ def _operator(name: str) -> Operator:
     )
 
 
-def _step(step: Step) -> StepAcross:
-    return StepAcross(step.direction, step.status, step.full_description, step.place)
+def _step(step: Step) -> BoundaryStep:
+    return BoundaryStep(step.direction, step.status, step.full_description, step.place)
 
 
-def targets(target: Target | None) -> Targets:
-    """The runtime of a target with its versions, all where it has no condition; None for all."""
+def target_list(target: Target | None) -> TargetList:
+    """Return the runtime of a target with its versions, or all runtimes for None.
+
+    A target without a condition has all versions of its runtime.
+    """
     if target is None:
-        return Targets(tuple(_runtime(found, found.rows) for found in map(runtime, names())))
+        return TargetList(tuple(_runtime(found, found.rows) for found in map(runtime, names())))
     rows = target.rows if target.conditions else target.runtime.rows
-    return Targets((_runtime(target.runtime, rows),), target.remark)
+    return TargetList((_runtime(target.runtime, rows),), target.remark)
 
 
-def _runtime(found: Runtime, rows: Sequence[Row]) -> KnownRuntime:
+def _runtime(found: Runtime, rows: Sequence[Row]) -> RuntimeDescription:
     quirks = {id(quirk): quirk for row in rows for quirk in row.quirks}.values()
-    return KnownRuntime(
+    return RuntimeDescription(
         found.name,
         found.title,
         tuple(found.aliases),
-        tuple(Versions(str(row.version), row.facts, row.note) for row in rows),
+        tuple(RuntimeVersions(str(row.version), row.facts, row.note) for row in rows),
         tuple(_flaw(quirk, found) for quirk in quirks),
     )
 
 
-def _flaw(quirk: Quirk, found: Runtime) -> Flaw:
-    return Flaw(
-        span(quirk, found),
+def _flaw(quirk: Quirk, found: Runtime) -> RuntimeFlaw:
+    return RuntimeFlaw(
+        version_range(quirk, found),
         tuple(sorted(quirk.operators)),
         *quirk.opsets,
         quirk.form,

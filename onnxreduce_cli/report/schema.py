@@ -1,4 +1,4 @@
-"""JSON Schemas of the reports, made of the dataclasses that they consist of."""
+"""JSON Schemas of the reports, made from the dataclasses that these consist of."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from onnxreduce_cli.diffing.results import Diff
 from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem, WrongUsage
-from onnxreduce_cli.report.outputs import Outputs
+from onnxreduce_cli.report.outputs import RunOutputs
 from onnxreduce_cli.report.plain import FORMAT
-from onnxreduce_cli.report.reference import Operators, Targets
-from onnxreduce_cli.told import told_names
+from onnxreduce_cli.report.reference import OperatorList, TargetList
+from onnxreduce_cli.serializable import field_names
 from onnxreduce_cli.verification.whole.results import VerifyReport
 
 Schema = dict[str, Any]
 
-#: What the report of each command consists of.
+#: The dataclass that the report of each command consists of.
 CONTENTS: dict[str, type] = {
     "convert": Conversions,
     "diff": Diff,
     "inspect": InspectedModel,
     "onnxreduce": WrongUsage,
-    "ops": Operators,
-    "run": Outputs,
-    "targets": Targets,
+    "ops": OperatorList,
+    "run": RunOutputs,
+    "targets": TargetList,
     "verify": VerifyReport,
 }
 
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n        .*)*)$", re.MULTILINE)
 
-#: Floats may be what JSON has no numbers for.
+#: NaN and infinities are strings in JSON.
 _FLOAT = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
 
 _SIMPLE: dict[Any, Schema] = {
@@ -47,8 +47,8 @@ _SIMPLE: dict[Any, Schema] = {
 }
 
 
-def schema(command: str) -> Schema:
-    """The JSON Schema of a command's report."""
+def report_schema(command: str) -> Schema:
+    """Return the JSON Schema of a command's report."""
     definitions: dict[str, Schema] = {}
     content = CONTENTS[command]
     own = _object(content, definitions)
@@ -79,11 +79,11 @@ def schema(command: str) -> Schema:
 
 
 def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
-    """The schema of a dataclass, described as its docstring has it."""
-    told, hints = cleandoc(owner.__doc__ or ""), get_type_hints(owner)
-    texts = {found[1]: " ".join(found[2].split()) for found in _ATTRIBUTE.finditer(told)}
+    """Return the schema of a dataclass, with descriptions from its docstring."""
+    doc, hints = cleandoc(owner.__doc__ or ""), get_type_hints(owner)
+    texts = {found[1]: " ".join(found[2].split()) for found in _ATTRIBUTE.finditer(doc)}
     kinds = {}
-    for key in told_names(owner):
+    for key in field_names(owner):
         found = getattr(owner, key, None)
         if isinstance(found, property):
             kinds[key] = get_type_hints(found.fget)["return"]
@@ -96,7 +96,7 @@ def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
     }
     return {
         "type": "object",
-        "description": told.split("\n\n")[0].replace("\n", " "),
+        "description": doc.split("\n\n")[0].replace("\n", " "),
         "properties": properties,
         "required": list(properties),
         "additionalProperties": False,
@@ -104,7 +104,7 @@ def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
 
 
 def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    """The schema of a type."""
+    """Return the schema of a type."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind in _SIMPLE:
         return dict(_SIMPLE[kind])
@@ -129,9 +129,9 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
     return {"type": "array", "items": _of(parts[0], definitions)}
 
 
-def as_text(command: str) -> str:
-    """The JSON Schema of a command's report as a file holds it."""
-    return json.dumps(schema(command), indent=2, ensure_ascii=False) + "\n"
+def schema_text(command: str) -> str:
+    """Return the text of the JSON Schema of a command's report."""
+    return json.dumps(report_schema(command), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
@@ -140,4 +140,4 @@ if __name__ == "__main__":
     folder = Path(f"docs/schemas/{FORMAT}")
     folder.mkdir(parents=True, exist_ok=True)
     for name in CONTENTS:
-        (folder / f"{name}.json").write_text(as_text(name), encoding="utf-8")
+        (folder / f"{name}.json").write_text(schema_text(name), encoding="utf-8")

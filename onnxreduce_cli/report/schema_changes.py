@@ -1,4 +1,4 @@
-"""The differences of two definitions of one operator in the installed onnx's schemas."""
+"""The differences between two definitions of an operator in the installed onnx's schemas."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OPTION = OpSchema.FormalParameterOption
 def schema_changes(op_type: str, boundary: int) -> list[str]:
     """Describe the differences of an operator's definition at an opset from the one before.
 
-    Signature and types are compared; of texts it is only said that they differ, as a meaning that
-    changed takes a reader.
+    Signatures and types are compared. Of texts it is only said that they differ: whether the
+    meaning changed takes a reader.
 
     Args:
         op_type: an operator of the default domain.
@@ -59,12 +59,12 @@ def _attributes(old: OpSchema, new: OpSchema) -> Iterator[str]:
 
 
 def _kind(attribute: OpSchema.Attribute) -> str:
-    """The name of an attribute's type, such as ``INTS``."""
+    """Return the name of an attribute's type, such as ``INTS``."""
     return str(attribute.type).rpartition(".")[2]
 
 
 def _default(attribute: OpSchema.Attribute) -> object:
-    """An attribute's default value; None if it has none."""
+    """Return an attribute's default value; None if it has none."""
     value = attribute.default_value
     return get_attribute_value(value) if value.type else None
 
@@ -72,7 +72,7 @@ def _default(attribute: OpSchema.Attribute) -> object:
 def _formals(
     side: str, old: Sequence[OpSchema.FormalParameter], new: Sequence[OpSchema.FormalParameter]
 ) -> Iterator[str]:
-    """Describe the changes of the formal inputs, or outputs, matched by their names."""
+    """Describe the changes of formal inputs, or outputs, which are matched by their names."""
     before = {formal.name: formal for formal in old}
     after = {formal.name: formal for formal in new}
     yield from (f"{side} {name} went away" for name in before if name not in after)
@@ -96,7 +96,7 @@ def _option(formal: OpSchema.FormalParameter) -> str:
 
 
 def _ties(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    """Pairs of inputs and outputs that share a type on one side only."""
+    """Describe pairs of inputs and outputs that share a type in one definition only."""
     before, after = (
         {formal.name: formal.type_str for formal in [*schema.inputs, *schema.outputs]}
         for schema in (old, new)

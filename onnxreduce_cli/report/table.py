@@ -1,4 +1,4 @@
-"""Tables on a terminal: columns as wide as what they show, their cells wrapped where need be."""
+"""Tables for a terminal, with cells wrapped where a row is wider than it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from onnxreduce_cli.text import character_width, columns, printable, shortened, width
 
-#: Between columns, and the least that one keeps where there is too much in all.
+#: The blanks between columns, and the least width of a column in a row that is too long.
 _GAP, _LEAST = 2, 8
 
-#: In a pipe or a file lines have room for every row: what reads them goes by lines.
+#: The width in a pipe or a file, where programs read line by line: enough for every row.
 _PIPED = 10_000
 
-#: Cells are cut where they have more characters.
+#: Longer cells are cut.
 _LONGEST = 300
 
 
 def table(rows: Iterable[Sequence[str]], *, indent: int = 0, total: int = 0) -> str:
-    """Lines with the cells of rows below each other.
+    """Return rows as lines, with their cells in columns.
 
-    Where a row is too long its widest cells are wrapped, at blanks as far as there are any.
+    Where a row is too long its widest cells are wrapped, at blanks if there are any.
 
     Args:
-        rows: the cells; of each row as many, or fewer.
+        rows: the cells of each row; absent ones at its end are empty.
         indent: how many blanks stand before each line.
-        total: how many columns there are; 0 for those of the terminal, and no end elsewhere.
+        total: the width in characters; 0 for that of the terminal, or no limit without one.
     """
     cells = [[shortened(printable(cell), _LONGEST) for cell in row] for row in rows]
     count = max(map(len, cells), default=0)
@@ -35,7 +35,7 @@ def table(rows: Iterable[Sequence[str]], *, indent: int = 0, total: int = 0) -> 
 
 
 def _fitted(wanted: Sequence[int], total: int) -> list[int]:
-    """Widths that fit: the widest give way first, none below the least."""
+    """Return widths of columns that fit: the widest become narrower first, none below the least."""
     given = list(wanted)
     while sum(given) > total:
         widest = max(range(len(given)), key=given.__getitem__)
@@ -56,7 +56,7 @@ def _lines(row: Sequence[str], given: Sequence[int]) -> Iterator[str]:
 
 
 def _wrapped(text: str, limit: int) -> Iterator[str]:
-    """A text over several lines, none wider than a limit."""
+    """Yield a text as lines that are no wider than a limit."""
     line = ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
@@ -74,7 +74,7 @@ def _wrapped(text: str, limit: int) -> Iterator[str]:
 
 
 def _head(text: str, limit: int) -> int:
-    """How many characters of a text fit; one at least."""
+    """Return how many characters of a text fit, at least one."""
     taken = 0
     for index, character in enumerate(text):
         taken += character_width(character)

@@ -1,4 +1,4 @@
-"""Runtimes as text and Markdown: what they take, what they get wrong, and how that is known."""
+"""Runtimes as text and Markdown: what they take, what they compute wrong, and the sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnxreduce_cli.targets.rows import FACTS, Quirk, Row, Runtime, Source
 from onnxreduce_cli.targets.versions import Version
 from onnxreduce_cli.text import count, wrapped
 
-#: What the facts of a row are called where they follow each other in a line.
+#: Short names of facts, for several in a line.
 _SHORT = {
     "oldest": "opset from",
     "newest": "opset to",
@@ -25,7 +25,7 @@ _SHORT = {
 
 
 def targets_text() -> str:
-    """Every runtime on a line: its versions, its newest opset, how many quirks are known."""
+    """List every runtime on a line: its versions, newest opset and number of known quirks."""
     found = [runtime(name) for name in names()]
     width = max(len(item.name) for item in found)
     return wrapped([f"{item.name:{width}}  {item.title}: {_summary(item)}" for item in found])
@@ -52,7 +52,7 @@ def _version(row: Row) -> str:
 
 
 def target_text(target: Target, *, whole: bool) -> str:
-    """What is known of a target, every fact with its source and date.
+    """Describe what is known of a target, every fact with its source and date.
 
     Args:
         target: the target.
@@ -78,7 +78,7 @@ def _lines(target: Target, rows: Sequence[Row]) -> Iterator[str]:
     if quirks:
         yield "what it gets wrong or refuses:"
     for quirk in quirks:
-        of = span(quirk, found)
+        of = version_range(quirk, found)
         yield f"  {f'{of}: ' if of else ''}{_quirk(quirk)} [{_mark(quirk.source, sources)}]"
     yield "sources:"
     for index, source in enumerate(sources, 1):
@@ -92,7 +92,7 @@ def _mark(source: Source, sources: list[Source]) -> int:
 
 
 def _facts(row: Row, sources: list[Source]) -> str:
-    """The facts of a row that are known, each with the mark of its source."""
+    """Return the known facts of a row, each with the number of its source."""
     return ", ".join(
         f"{_SHORT[name]} {fact} [{_mark(fact.source, sources)}]"
         for name, fact in row.facts.items()
@@ -101,7 +101,7 @@ def _facts(row: Row, sources: list[Source]) -> str:
 
 
 def _unknown(rows: Sequence[Row]) -> list[str]:
-    """What is known of none of some rows."""
+    """Return the names of the facts that are known for none of the rows."""
     return [
         title
         for name, title in FACTS.items()
@@ -109,8 +109,8 @@ def _unknown(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def span(quirk: Quirk, found: Runtime) -> str:
-    """The versions that have a quirk, as the first and the last of the rows; empty for all."""
+def version_range(quirk: Quirk, found: Runtime) -> str:
+    """Return the range of versions that have a quirk; empty for all versions."""
     return found.span(
         [row.version for row in found.rows if any(item is quirk for item in row.quirks)]
     )
@@ -131,7 +131,7 @@ def _operators(quirk: Quirk) -> str:
 
 
 def targets_markdown() -> str:
-    """The whole table: every runtime, every row with its facts, every quirk, every source."""
+    """Return all runtimes as Markdown: every row with its facts, every quirk, every source."""
     lines = [
         "# Runtimes",
         "",
@@ -172,7 +172,7 @@ def _section(found: Runtime) -> Iterator[str]:
         yield "|---" * 6 + "|"
     for quirk in quirks:
         yield _cells(
-            span(quirk, found) or "all",
+            version_range(quirk, found) or "all",
             _operators(quirk),
             quirk.form,
             quirk.where or "all",

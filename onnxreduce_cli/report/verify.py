@@ -1,4 +1,4 @@
-"""The report of a verification, as text."""
+"""The report of a verification as text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.whole.results import Comparison, Divergence, VerifyReport
 
 
-def as_text(report: VerifyReport, *, verbose: bool = False) -> str:
-    """The report for people; the verdict is the first line.
+def verify_text(report: VerifyReport, *, verbose: bool = False) -> str:
+    """Return the report as text, with the verdict as first line.
 
     Args:
         report: the report.
-        verbose: whether every comparison of an output is told, not all of them together.
+        verbose: whether each comparison of an output gets a line, not each output.
     """
     return joined(_lines(report, verbose))
 
@@ -43,7 +43,7 @@ def _lines(report: VerifyReport, verbose: bool) -> Iterator[str]:
             yield f"  made by: {', '.join(item.divergence.first_nodes)}"
     void = [trial for trial in report.trials if trial.void]
     if void:
-        yield f"{len(void)} of {len(report.trials)} inputs told nothing: {void[0].void}"
+        yield f"{len(void)} of {len(report.trials)} inputs prove nothing: {void[0].void}"
     for warning in report.warnings:
         yield f"Warning: {warning}"
     for remark in report.remarks:
@@ -53,7 +53,7 @@ def _lines(report: VerifyReport, verbose: bool) -> Iterator[str]:
 
 
 def _outputs(report: VerifyReport) -> Iterator[str]:
-    """A line for each output: of two models what tells them apart, not what executors do."""
+    """Yield a line for each output; where two models are compared, executors are not."""
     found: dict[str, list[Comparison]] = {}
     for comparison in report.comparisons:
         if (report.b is not None) == (comparison.first[0] != comparison.second[0]):

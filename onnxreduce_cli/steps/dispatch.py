@@ -10,7 +10,7 @@ import onnx
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.context import Context, Emitted
+from onnxreduce_cli.emit.context import Context, EmittedNode
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
@@ -156,7 +156,7 @@ def _application(step: Step, before: int, after: int, narrows: bool) -> Callable
         elif step.status != "unchanged":
             side = "later" if before > after else "earlier"
             raise Blocked(step.description, f"choose opset {before} or {side}")
-        emitted = [Emitted(context.node, after)] if context.unchanged else list(context.emitted)
+        emitted = [EmittedNode(context.node, after)] if context.unchanged else list(context.emitted)
         for node, opset in emitted:
             if node.op_type != step.op_type or opset > after:
                 fit_types(context, node, opset, opset)

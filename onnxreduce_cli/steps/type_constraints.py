@@ -167,7 +167,7 @@ def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset:
         )
     if value_type.startswith("tensor") and value_type != _BFLOAT16:
         advice += f", or cast {name!r}"
-    first = schemas.came_with(value_type)
+    first = schemas.first_opset_with_type(value_type)
     if first > opset:
         reason = (
             f"it has a {value_type}, which came with opset {first}: no operator before knows it"

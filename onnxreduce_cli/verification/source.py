@@ -7,7 +7,7 @@ from functools import cached_property
 
 from onnx import ModelProto, TypeProto
 
-from onnxreduce_cli.errors import about
+from onnxreduce_cli.errors import errors_about
 from onnxreduce_cli.model.external import data_files
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.gate import check
@@ -71,7 +71,7 @@ class Source:
         # Absolute, for whoever runs it may be in another folder.
         self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
         self.label = called or os.fspath(given)
-        with about(self.label):
+        with errors_about(self.label):
             check(document.model, scopes(document.model))
         self.skeleton = model_skeleton(document.model)
         if document.format == "protobuf" and _is_text(os.fspath(given)):

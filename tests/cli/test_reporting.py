@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxreduce_cli.report.schema import CONTENTS, as_text
+from onnxreduce_cli.report.schema import CONTENTS, schema_text
 from tests import junit_structure
 from tests.json_schema import errors
 from tests.support import model
@@ -58,7 +58,7 @@ def test_the_schemas_are_as_published():
     for command in CONTENTS:
         told = "python -m onnxreduce_cli.report.schema writes it anew; if what was there is gone"
         shown = (SCHEMAS / f"{command}.json").read_text(encoding="utf-8")
-        assert shown == as_text(command), f"{told}, count FORMAT up"
+        assert shown == schema_text(command), f"{told}, count FORMAT up"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli.containers.rewriting import CannotWriteError, write_out
+from onnxreduce_cli.containers.rewriting import RewriteError, write_out
 from tests.support import blockers, converts
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -146,7 +146,7 @@ def test_nothing_is_edited_where_something_cannot_be_written_out() -> None:
     source.graph.node[2].output[0] = source.graph.node[3].input[0] = "t"
     source.graph.node[3].output[0] = "m"
     before = source.SerializeToString()
-    with pytest.raises(CannotWriteError) as caught:
+    with pytest.raises(RewriteError) as caught:
         write_out(source, 10)
     assert caught.value.place == (0, 3)
     assert str(caught.value) == caught.value.cause.reason == "how 't' is made is not known"

@@ -14,7 +14,7 @@ from onnx.external_data_helper import set_external_data
 
 import onnxreduce_cli
 from onnxreduce_cli import Diff, Plan
-from onnxreduce_cli.diffing.content import Hashes
+from onnxreduce_cli.diffing.content import ContentHashes
 from onnxreduce_cli.model.byte_ranges import FileRange, StoredFile
 from onnxreduce_cli.report.diff import diff_text
 from tests.support import model
@@ -265,7 +265,7 @@ def test_large_data_is_read_part_by_part(tmp_path: Path) -> None:
     whole = FileRange(stored, 0, stored.size)
     assert max(map(len, whole.chunks())) <= 1 << 20
     assert b"".join(whole.chunks()) == path.read_bytes()
-    hashes = Hashes()
+    hashes = ContentHashes()
     assert hashes.of([whole]) == hashes.of([bytes(5_000_001)]) != hashes.of([bytes(5_000_000)])
 
 

@@ -9,7 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, parser
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Carried, loop
+from onnxreduce_cli.emit.loops import LoopValue, loop
 from onnxreduce_cli.emit.node_facts import Lookups, Workspace
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
@@ -150,7 +150,7 @@ def test_a_loops_body_is_written_like_the_rest() -> None:
             body.Gelu("x")
         return [body.cumulative], []
 
-    carried = [Carried("w", TensorProto.FLOAT, ())]
+    carried = [LoopValue("w", TensorProto.FLOAT, ())]
     inputs, graph = loop(here, here.array(np.array(2), "count"), carried, write, "of two rounds")
     result = here.op.Loop(*inputs, body=graph)
     assert nodes(here) == [("Loop", 11)]

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.loops import Carried, branch, loop, scan_body, turn_into_loop_body
+from onnxreduce_cli.emit.loops import LoopValue, branch, loop, scan_body, turn_into_loop_body
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.executor import run
 from tests.emit.test_context import context, nodes
@@ -17,10 +17,10 @@ from tests.emit.test_context import context, nodes
 def test_what_is_collected_is_no_input_of_the_body() -> None:
     here = context()
     count = here.array([3], "count")
-    carried = [Carried("w", TensorProto.FLOAT, ())]
+    carried = [LoopValue("w", TensorProto.FLOAT, ())]
 
     def write(body):
-        return body.values, [Carried(body.round, TensorProto.INT64, ())]
+        return body.values, [LoopValue(body.round, TensorProto.INT64, ())]
 
     _, graph = loop(here, count, carried, write, "that counts")
     given = {value.name for value in graph.input}
@@ -56,7 +56,7 @@ def test_a_branch_states_a_dtype_only_where_it_is_told_one() -> None:
 def test_a_loop_of_one_round_or_none_does_what_a_branch_does(count, expected) -> None:
     here = context()
     body = branch(here, lambda nodes: nodes.Neg("carried"), TensorProto.FLOAT)
-    turn_into_loop_body(here, body, [Carried("", TensorProto.FLOAT, None).info("carried")])
+    turn_into_loop_body(here, body, [LoopValue("", TensorProto.FLOAT, None).info("carried")])
     node = helper.make_node("Loop", ["n", "", "v"], ["out"], body=body)
     value = np.array([1.0, -2.0], np.float32)
     (out,) = given_by(node, n=np.array(count), v=value)
@@ -66,7 +66,7 @@ def test_a_loop_of_one_round_or_none_does_what_a_branch_does(count, expected) ->
 def test_nodes_may_read_the_round_that_a_loop_body_counts() -> None:
     here = context()
     body = branch(here, lambda nodes: nodes.Add("carried", "number"), TensorProto.INT64)
-    carried = [Carried("", TensorProto.INT64, ()).info("carried")]
+    carried = [LoopValue("", TensorProto.INT64, ()).info("carried")]
     turn_into_loop_body(here, body, carried, "number")
     node = helper.make_node("Loop", ["n", "", "v"], ["out"], body=body)
     (out,) = given_by(node, n=np.array(4), v=np.array(10))
@@ -75,11 +75,11 @@ def test_nodes_may_read_the_round_that_a_loop_body_counts() -> None:
 
 def test_a_scan_may_give_its_state_and_its_slices_as_they_are() -> None:
     here = context()
-    scalar = Carried("", TensorProto.FLOAT, ())
+    scalar = LoopValue("", TensorProto.FLOAT, ())
 
     def write(body, values):
         total = body.Add(*values)
-        return [Carried(name, TensorProto.FLOAT, ()) for name in (total, values[0], total)]
+        return [LoopValue(name, TensorProto.FLOAT, ()) for name in (total, values[0], total)]
 
     graph = scan_body(here, [scalar, scalar], write)
     assert [node.op_type for node in graph.node] == ["Add", "Identity", "Identity"]
@@ -95,7 +95,7 @@ def test_a_scan_may_give_its_state_and_its_slices_as_they_are() -> None:
 
 def test_a_scan_states_no_type_that_is_not_known() -> None:
     graph = scan_body(
-        context(), [Carried("", 0, None)], lambda body, values: [Carried(values[0], 0, None)]
+        context(), [LoopValue("", 0, None)], lambda body, values: [LoopValue(values[0], 0, None)]
     )
     assert not graph.input[0].HasField("type")
     assert not graph.output[0].HasField("type")

@@ -8,7 +8,7 @@ import sys
 
 import onnx
 
-from onnxreduce_cli.executor.registry import INDEX, find, index_text, registered
+from onnxreduce_cli.executor.registry import INDEX, find_kernel, index_text, registered
 from tests.executor.models import LATEST
 from tests.steps.checklist import is_computed
 
@@ -84,4 +84,4 @@ def test_the_family_has_kernels_of_its_own() -> None:
     ]
     assert len(family) >= 50
     for schema in family:
-        assert find(schema.name, schema.since_version), (schema.name, schema.since_version)
+        assert find_kernel(schema.name, schema.since_version), (schema.name, schema.since_version)

@@ -45,11 +45,11 @@ def test_a_constant_is_a_number_as_its_dtype_can_hold_it(
 def test_constants_of_one_attribute_must_agree(first: str, second: str) -> None:
     pattern = Pattern(("x",), {}, {"number alpha": "alpha"}, {}, "y")
     names = frozenset({("number alpha", first), ("number alpha", second)})
-    around = cast(matching.Surroundings, _Around(13))
+    around = cast(matching.SearchedScope, _Around(13))
     with pytest.raises(matching.NoMatchError, match="two constants stand for alpha"):
-        matching._numbers(matching.Match(pattern, constants=names), around, 0)
+        matching._numbers(matching.PatternMatch(pattern, constants=names), around, 0)
     names = frozenset({("number alpha", first)})
-    found = matching._numbers(matching.Match(pattern, constants=names), around, 0)
+    found = matching._numbers(matching.PatternMatch(pattern, constants=names), around, 0)
     assert found == {"alpha": float(first)}
 
 
@@ -91,7 +91,7 @@ def test_axes(
     op_type: str, inputs: str, own: dict[str, Any], opset: int, rank: int | None, expected: Any
 ) -> None:
     node = helper.make_node(op_type, inputs.split(), ["y"])
-    around = cast(matching.Surroundings, _Around(opset))
+    around = cast(matching.SearchedScope, _Around(opset))
     if isinstance(expected, str):
         with pytest.raises(matching.NoMatchError, match=expected):
             matching._axes(node, own, around, rank)

@@ -75,7 +75,7 @@ def test_a_parameter_has_the_shape_of_what_it_is_for(
 
 def test_a_rank_that_is_not_known() -> None:
     with pytest.raises(NoMatchError, match="the rank of 'p' is not known"):
-        parameters.known_dims(facts(), "p")
+        parameters.require_dims(facts(), "p")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from onnx import AttributeProto, NodeProto, helper
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.idioms.sizes import Sizes, number
+from onnxreduce_cli.idioms.sizes import DimensionOrigins, number
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.values import ValueType, tensor_type
@@ -91,19 +91,19 @@ def test_a_chain_that_doubles_is_not_followed_each_way(op_type: str) -> None:
 
 def test_a_tensor_of_rank_0_has_no_dimension_to_follow() -> None:
     facts = _Facts([helper.make_node("Transpose", ["x"], ["y"])], {"x": 0, "y": 0})
-    assert Sizes(cast(NodeFacts, facts)).of("y", 0) == ("y", 0)
+    assert DimensionOrigins(cast(NodeFacts, facts)).of("y", 0) == ("y", 0)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_product_has_the_rows_of_its_first_factor_alone(axis: int) -> None:
     facts = _Facts([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": 3, "w": 2, "y": 3})
-    sizes = Sizes(cast(NodeFacts, facts))
+    sizes = DimensionOrigins(cast(NodeFacts, facts))
     assert (sizes.of("y", axis) == sizes.of("x", axis)) is (axis < 2)
 
 
 def _sizes(facts: _Facts, name: str, rank: int, **options: Any) -> list[Any]:
     """The dimensions of a value; None for those that are its own, whatever they are."""
-    sizes = Sizes(cast(NodeFacts, facts))
+    sizes = DimensionOrigins(cast(NodeFacts, facts))
     found = [sizes.of(name, axis, **options) for axis in range(rank)]
     assert [sizes.of(name, axis - rank, **options) for axis in range(rank)] == found
     return [None if size == (name, axis) else size for axis, size in enumerate(found)]
@@ -193,7 +193,7 @@ def test_a_dimension_has_its_size_or_its_name_or_is_its_own() -> None:
     node = helper.make_node("Identity", ["x"], ["y"])
     facts = _Facts([node], None, {"x": [7, "m", None, None], "y": [None, "n", None, "k"]})
     assert _sizes(facts, "y", 4) == [7, "m", ("x", 2), ("x", 3)]
-    assert Sizes(cast(NodeFacts, facts)).of("z", 1) == ("z", 1)
+    assert DimensionOrigins(cast(NodeFacts, facts)).of("z", 1) == ("z", 1)
 
 
 @pytest.mark.parametrize(("count", "followed"), [(1, True), (150, True), (151, False)])
@@ -208,8 +208,8 @@ def test_so_many_nodes_are_followed(count: int, followed: bool) -> None:
         dims = {f"v{level}": [None, None] for level in range(1, count + 1)}
         facts = _Facts(nodes, None, {"v0": [7, 8], **dims})
         expected = 7 if followed else ("v1", 0)
-        assert Sizes(cast(NodeFacts, facts)).of(f"v{count}", 0) == expected
-        assert Sizes(cast(NodeFacts, facts)).of(f"v{count}", 0, 0) == (f"v{count}", 0)
+        assert DimensionOrigins(cast(NodeFacts, facts)).of(f"v{count}", 0) == expected
+        assert DimensionOrigins(cast(NodeFacts, facts)).of(f"v{count}", 0, 0) == (f"v{count}", 0)
 
 
 SHAPE = (

@@ -8,7 +8,7 @@ import onnx
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.executor import reference
-from onnxreduce_cli.executor.registry import find
+from onnxreduce_cli.executor.registry import find_kernel
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit, without_equivalent
 from onnxreduce_cli.steps.loading import load_all
@@ -52,7 +52,7 @@ def is_computed(op_type: str, since: int) -> bool:
     """Whether the executor computes a definition: by a kernel, a function body, onnx.reference."""
     schema = schemas.schema(op_type, since)
     return bool(
-        find(op_type, since)
+        find_kernel(op_type, since)
         or schema.has_function
         or schema.has_context_dependent_function
         or reference.is_right(op_type, since)
@@ -108,7 +108,7 @@ def _kernel(op_type: str, boundary: int) -> list[str]:
     never = bool(older) and not any(is_computed(op_type, since) for since in older)
     if never or is_computed(op_type, boundary) or schemas.schema(op_type, boundary).deprecated:
         return []
-    kernels = [found.kernel for since in older if (found := find(op_type, since))]
+    kernels = [found.kernel for since in older if (found := find_kernel(op_type, since))]
     file = f"{_KERNELS}/{op_type.lower()}.py"
     if kernels:
         file = _file(inspect.getmodule(kernels[-1]))

@@ -17,7 +17,7 @@ import pytest
 from onnx import ModelProto, helper
 
 from onnxreduce_cli.api.checks import prepare_checks
-from onnxreduce_cli.report.verify import as_text
+from onnxreduce_cli.report.verify import verify_text
 from onnxreduce_cli.verification import CannotRunError, RunFailedError, isolated, run, verify
 from onnxreduce_cli.verification.errors import LimitError
 from onnxreduce_cli.verification.isolated import IsolatedRunner, end_large, open_isolated
@@ -87,7 +87,7 @@ def test_a_crash_is_in_the_report() -> None:
     inputs = {"a": np.array([LOWEST], np.int32), "b": np.array([-1], np.int32)}
     alone = verify(DIVISION, inputs=inputs)
     assert alone.exit_code == 1
-    assert "ONNX Runtime ended with SIGFPE on these inputs" in as_text(alone)
+    assert "ONNX Runtime ended with SIGFPE on these inputs" in verify_text(alone)
     # What neither model accepts in ONNX Runtime, the NumPy executor still compares.
     pair = verify(DIVISION, DIVISION, inputs=inputs)
     assert pair.exit_code == 0
@@ -102,7 +102,7 @@ def test_a_loop_without_end(executor: str) -> None:
     with limited(Limits(1.5)):
         report = verify(ENDLESS, ENDLESS, executors=[executor])
     assert report.exit_code == 3
-    assert "the model did not end within 1.5 seconds; to wait longer, say --timeout" in as_text(
+    assert "the model did not end within 1.5 seconds; to wait longer, say --timeout" in verify_text(
         report
     )
     # One trial finds out for each model, not each of the five.
@@ -154,7 +154,7 @@ def test_the_process_imports_little() -> None:
     assert not {"onnx", "click", "ml_dtypes", "google", "onnxruntime.tools"} & set(modules)
     own = {name for name in modules if name.startswith("onnxreduce_cli.")}
     parts = ("verification", "verification.errors", "verification.sessions")
-    below = ("worker", "worker.server", "errors", "text", "told")
+    below = ("worker", "worker.server", "errors", "serializable", "text")
     assert own == {f"onnxreduce_cli.{part}" for part in (*parts, *below)}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from onnx import ModelProto
 
 from onnxreduce_cli.containers.operators import OPERATORS
-from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
+from onnxreduce_cli.containers.rewriting import RewriteError, RewrittenNode, write_out
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.plan import SitePlan
@@ -18,7 +18,7 @@ from onnxreduce_cli.model.skeleton import without_weights
 _PASSING_ON = ("Identity", "If", "Loop")
 
 
-def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]] | None:
+def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode, ...]] | None:
     """Write sequences and optional values out as tensors where they block.
 
     Requires: a plan of a model as it is. Those within functions are left: a function that they
@@ -45,7 +45,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
     copy = without_weights(plan.input.model)
     try:
         written = write_out(copy, plan.request.target, plan.input.facts.base_dir)
-    except CannotWriteError as error:
+    except RewriteError as error:
         site = _site(plan, error.place)
         site.blocked = Blocked(error.cause.reason, error.cause.advice)
         blocked = [site]
@@ -66,7 +66,7 @@ def _site(plan: SitePlan, place: tuple[int, int]) -> Site:
     return Site(scope, scope.nodes[place[1]])
 
 
-def _emulated(plan: SitePlan, written: Iterable[Written]) -> Iterator[Site]:
+def _emulated(plan: SitePlan, written: Iterable[RewrittenNode]) -> Iterator[Site]:
     """The sites, blocked, of nodes that what was written for is an emulation of."""
     for item in written:
         site = _site(plan, item.place)

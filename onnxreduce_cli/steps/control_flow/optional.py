@@ -9,7 +9,7 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import refuse
+from onnxreduce_cli.emit.refusals import no_equivalent
 from onnxreduce_cli.steps.registry import down, introduced
 
 
@@ -40,4 +40,4 @@ def get_element_of_tensor(context: Context) -> None:
 )
 def optional_operator(context: Context) -> None:
     """Raise `Blocked`: optional values are written out with all that makes or reads them."""
-    raise refuse(context, "holds a value that may be absent")
+    raise no_equivalent(context, "holds a value that may be absent")

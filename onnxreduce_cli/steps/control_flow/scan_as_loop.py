@@ -15,7 +15,14 @@ from onnx import GraphProto, TensorProto, numpy_helper
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, Nodes, loop, scan_body, turn_into_loop_body
+from onnxreduce_cli.emit.loops import (
+    LoopBody,
+    LoopValue,
+    SubgraphBuilder,
+    loop,
+    scan_body,
+    turn_into_loop_body,
+)
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import COUNTING_FROM
 from onnxreduce_cli.emit.sizes import arange, size_of
@@ -39,7 +46,7 @@ def as_scan_over_batch(context: Context) -> None:
     if lengths:
         longest = op.Gather(op.Shape(names[-1]), context.array([1], "one"), axis=0)
 
-    def write(inner: Nodes, values: list[Value]) -> list[Carried]:
+    def write(inner: SubgraphBuilder, values: list[Value]) -> list[LoopValue]:
         if lengths:
             *values, length = values
             places = _counted(context, inner, length, longest)
@@ -49,7 +56,7 @@ def as_scan_over_batch(context: Context) -> None:
             types = context.subgraph_types("body")
             for index, known in enumerate(types[states:], states):
                 results[index] = _filled_up(context, inner, results[index], longest, known)
-        return [Carried(name, 0, None) for name in results]
+        return [LoopValue(name, 0, None) for name in results]
 
     graph = scan_body(context, [_entry(context, name) for name in inputs], write)
     number = len(graph.output)
@@ -63,7 +70,7 @@ def as_scan_over_batch(context: Context) -> None:
     )
 
 
-def _counted(context: Context, inner: Nodes, length: str, longest: str) -> Value:
+def _counted(context: Context, inner: SubgraphBuilder, length: str, longest: str) -> Value:
     """Return the numbers from 0 to before the length of a sequence, int64 of shape [length].
 
     Before NonZero a Loop counts them.
@@ -79,16 +86,16 @@ def _counted(context: Context, inner: Nodes, length: str, longest: str) -> Value
         return inner.Squeeze(inner.NonZero(within), axes=[0])
     nothing = context.scalar(0, "nothing")
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
-        return [*body.values], [Carried(body.round, TensorProto.INT64, ())]
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
+        return [*body.values], [LoopValue(body.round, TensorProto.INT64, ())]
 
     # Something must be carried from round to round.
-    carried = [Carried(nothing, TensorProto.INT64, ())]
+    carried = [LoopValue(nothing, TensorProto.INT64, ())]
     (_, *others), graph = loop(context, nothing, carried, write, "that counts")
     return inner.Loop(length, *others, outputs=2, body=graph)[1]
 
 
-def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[Value]:
+def _inner_scan(context: Context, inner: SubgraphBuilder, inputs: Sequence[str]) -> list[Value]:
     """Add the Scan over one sequence, with the node's body, and return its outputs.
 
     They have the dtypes and shapes of the node's own outputs, without the batch dimension.
@@ -109,16 +116,16 @@ def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[V
     return list(results)
 
 
-def _entry(context: Context, name: str) -> Carried:
+def _entry(context: Context, name: str) -> LoopValue:
     """Return what a Scan's body gets of a value that is scanned along its first axis."""
     known = context.type(name)
     if known is None or not known.elem_type:
-        return Carried(name, 0, None)
-    return Carried(name, known.elem_type, known.dims and known.dims[1:])
+        return LoopValue(name, 0, None)
+    return LoopValue(name, known.elem_type, known.dims and known.dims[1:])
 
 
 def _filled_up(
-    context: Context, inner: Nodes, name: str, longest: str, known: ValueType | None
+    context: Context, inner: SubgraphBuilder, name: str, longest: str, known: ValueType | None
 ) -> Value:
     """Return the outputs of a Scan for each step of a sequence, padded with zeros to the longest.
 
@@ -187,7 +194,7 @@ def _loop_body(context: Context, states: int, axes: Sequence[int], count: str) -
     """
     attribute = context.attribute("body")
     assert attribute is not None
-    slices = Body(context, ())
+    slices = LoopBody(context, ())
     given = [value.name for value in attribute.g.input[states:]]
     _add_slices(context, slices, given, axes, count)
     body = GraphProto(node=slices.nodes)
@@ -198,7 +205,7 @@ def _loop_body(context: Context, states: int, axes: Sequence[int], count: str) -
 
 
 def _add_slices(
-    context: Context, body: Body, slices: Sequence[str], axes: Sequence[int], count: str
+    context: Context, body: LoopBody, slices: Sequence[str], axes: Sequence[int], count: str
 ) -> None:
     """Add a Gather to a Loop's body for each of the `slices` that a round of the Scan reads."""
     names = context.node.input[len(context.node.input) - len(slices) :]

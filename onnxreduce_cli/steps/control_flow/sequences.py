@@ -14,7 +14,7 @@ from onnx import NodeProto
 from onnxreduce_cli.emit.axes import non_negative_axes, squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import refuse
+from onnxreduce_cli.emit.refusals import no_equivalent
 from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.steps.registry import introduced
@@ -38,7 +38,7 @@ def sequence_at(context: Context) -> None:
     """
     position = context.constant(context.input(1))
     if position is None or position.size != 1:
-        raise refuse(context, _HOLDS)
+        raise no_equivalent(context, _HOLDS)
     index = int(position.reshape(-1)[0])
     listed, split = _producer(context, "SequenceConstruct"), _producer(context, "SplitToSequence")
     if listed is not None and -len(listed.input) <= index < len(listed.input):
@@ -46,7 +46,7 @@ def sequence_at(context: Context) -> None:
     elif split is not None:
         _take_part(context, split, index)
     else:
-        raise refuse(context, _HOLDS)
+        raise no_equivalent(context, _HOLDS)
 
 
 def _take_part(context: Context, split: NodeProto, index: int) -> None:
@@ -72,7 +72,7 @@ def _part(context: Context, split: NodeProto, axis: int, index: int) -> tuple[in
     """Return the start and the end along the axis of the part at `index`."""
     sizes = context.constant(split.input[1]) if len(split.input) > 1 else np.array(1)
     if sizes is None:
-        raise refuse(context, _HOLDS)
+        raise no_equivalent(context, _HOLDS)
     if sizes.ndim:
         ends: Sequence[int] = [0, *np.cumsum(sizes.astype(np.int64)).tolist()]
         count = len(sizes)
@@ -83,7 +83,7 @@ def _part(context: Context, split: NodeProto, axis: int, index: int) -> tuple[in
             raise Blocked(f"it is split into parts of {step}", "mend the model")
         # Without the size, indices from the front are still known.
         if not isinstance(dim, int) and index < 0:
-            raise refuse(context, _HOLDS)
+            raise no_equivalent(context, _HOLDS)
         count = -(-dim // step) if isinstance(dim, int) else index + 1
         ends = range(0, (count + 1) * step, step)
     if index < -count or index >= count:
@@ -101,7 +101,7 @@ def concat_from_sequence(context: Context) -> None:
     """
     listed = _producer(context, "SequenceConstruct")
     if listed is None:
-        raise refuse(context, _HOLDS)
+        raise no_equivalent(context, _HOLDS)
     parts, axis = list(listed.input), context.value("axis")
     new_axis = context.value("new_axis", 0)
     if axis < 0:
@@ -133,4 +133,4 @@ def concat_from_sequence(context: Context) -> None:
 )
 def sequence_operator(context: Context) -> None:
     """Raise `Blocked`: sequences are written out with all that makes or reads them, not here."""
-    raise refuse(context, _HOLDS)
+    raise no_equivalent(context, _HOLDS)

@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, Term, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
+from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, static_dims
 from onnxreduce_cli.model import folding
 from onnxreduce_cli.steps.registry import introduced
 
@@ -58,7 +58,7 @@ def where(context: Context) -> None:
 
 def _flat_indices(context: Context, name: str) -> str:
     """Return the index of each element in the flattened tensor, int64 in the tensor's shape."""
-    dims = known_dims(dims_of(context, name))
+    dims = static_dims(dims_of(context, name))
     if dims is None or math.prod(dims) > folding.LIMIT:
         return _counted_indices(context, name)
     indices = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
@@ -67,7 +67,7 @@ def _flat_indices(context: Context, name: str) -> str:
 
 def _element_count(context: Context, name: str) -> str:
     """Return the number of elements of a tensor, an int64 scalar."""
-    dims = known_dims(dims_of(context, name))
+    dims = static_dims(dims_of(context, name))
     if dims is not None:
         return context.scalar(math.prod(dims), "size")
     return squeezed(context, _counted_elements(context, name).name, [0])

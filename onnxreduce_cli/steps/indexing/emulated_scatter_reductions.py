@@ -6,7 +6,7 @@ Each round takes a part of the indices in which none occurs twice.
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import Number, as_name, as_shape, sizes
 from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.emit.sizes import END, dims_of, size_of, sliced
@@ -27,7 +27,7 @@ def reduced_elements(context: Context, op_type: str) -> None:
     if data.dims is not None:
         axis %= max(len(data.dims), 1)
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         (now,) = body.values
         where = body.this(indices, axis)
         old = body.GatherElements(now, where, axis=axis)
@@ -55,7 +55,7 @@ def reduced_slices(context: Context, op_type: str) -> None:
     count = size_of(context, vectors, 0)
     values = op.Reshape(updates, as_shape(context, [count, *_rest(context, depth)]), allowzero=1)
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         (now,) = body.values
         where = body.this(vectors, 0)
         old = body.GatherND(now, where)
@@ -66,12 +66,12 @@ def reduced_slices(context: Context, op_type: str) -> None:
     context.replace("Loop", inputs, keep=(), body=graph)
 
 
-def _data(context: Context) -> Carried:
+def _data(context: Context) -> LoopValue:
     """Return the node's data, with its dtype and dims, as a value that a Loop carries."""
     name, since = context.input(0), context.op.opset + 1
     need_loops(context, f"before opset {since} only a Loop reduces what it scatters", since)
     elem_type = context.need_elem_type(name, "it goes through a Loop")
-    return Carried(name, elem_type, dims_of(context, name))
+    return LoopValue(name, elem_type, dims_of(context, name))
 
 
 def _rest(context: Context, depth: Number) -> list[Number]:

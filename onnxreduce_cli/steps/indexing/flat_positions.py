@@ -10,7 +10,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
 from onnxreduce_cli.emit.numbers import Number, as_name
-from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of
+from onnxreduce_cli.emit.sizes import known_size, need_dims, size_of, static_dims
 from onnxreduce_cli.model.values import Dims
 
 #: For what ranks are needed.
@@ -34,7 +34,7 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
     depth = shape[-1]
     assert isinstance(depth, int)
     known = context.constant(indices)
-    sizes = known_dims(dims[:depth])
+    sizes = static_dims(dims[:depth])
     if known is not None and sizes is not None:
         positive = np.where(known < 0, known + np.array(sizes), known)
         strides = [math.prod(sizes[index + 1 :]) for index in range(depth)]

@@ -7,7 +7,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import OPSET, reshaped
-from onnxreduce_cli.emit.sizes import known_dims, need_dims, size_of
+from onnxreduce_cli.emit.sizes import need_dims, size_of, static_dims
 from onnxreduce_cli.steps.indexing.flat_positions import (
     COUNTED_FLAT,
     ranks_are_known,
@@ -38,7 +38,7 @@ def gather_nd(context: Context) -> None:
 def _indexed_dims_merged(context: Context, data: Value, depth: int) -> Value:
     """Return the data with the first `depth` of its known number of dimensions made one."""
     dims = need_dims(context, data, COUNTED_FLAT)
-    rest = known_dims(dims[depth:])
+    rest = static_dims(dims[depth:])
     if rest is not None and 0 not in rest:
         return context.op.Reshape(data, context.array([-1, *rest], "merged"))
     sizes = [size_of(context, data, axis) for axis in range(len(dims))]

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
+from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, static_dims
 from onnxreduce_cli.steps.indexing.gather_elements import element_positions
 from onnxreduce_cli.steps.registry import impossible, introduced, up
 
@@ -52,7 +52,7 @@ def _constant_positions(context: Context) -> Array | None:
     """
     indices, dims = (
         context.constant(context.input(1)),
-        known_dims(dims_of(context, context.input(0))),
+        static_dims(dims_of(context, context.input(0))),
     )
     if indices is None or dims is None or math.prod(dims) > LARGEST_CONSTANT:
         return None

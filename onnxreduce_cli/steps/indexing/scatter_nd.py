@@ -6,7 +6,7 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import arange, known_dims, need_dims, size_of
+from onnxreduce_cli.emit.sizes import arange, need_dims, size_of, static_dims
 from onnxreduce_cli.steps.indexing.flat_positions import (
     COUNTED_FLAT,
     ranks_are_known,
@@ -49,7 +49,7 @@ def scatter_nd(context: Context) -> None:
         rows = op.Add(first, arange(context, size))
     at, values, changed = (shapes.flat(context, name) for name in (rows, updates, data))
     result = op.Scatter(changed, at, values, axis=0)
-    known = known_dims(dims)
+    known = static_dims(dims)
     if known is not None:
         context.replace("Reshape", [result, context.array(known, "shape")], keep=())
         return

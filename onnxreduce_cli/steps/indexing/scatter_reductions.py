@@ -7,7 +7,7 @@ import numpy as np
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import LOOPS_FROM
-from onnxreduce_cli.emit.sizes import known_dims
+from onnxreduce_cli.emit.sizes import static_dims
 from onnxreduce_cli.steps.indexing.emulated_scatter_reductions import (
     reduced_elements,
     reduced_slices,
@@ -72,7 +72,7 @@ def _all_differ(context: Context, data: Value, indices: Value) -> bool:
     known = context.constant(indices)
     if known is None or not data.dims:
         return False
-    sizes = known_dims(data.dims[: known.shape[-1]])
+    sizes = static_dims(data.dims[: known.shape[-1]])
     if sizes is None:
         return False
     vectors = known.reshape(-1, known.shape[-1])

@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
 from onnxreduce_cli.emit.numbers import as_name
-from onnxreduce_cli.emit.refusals import NO_COUNTING, refuse
+from onnxreduce_cli.emit.refusals import NO_COUNTING, no_equivalent
 from onnxreduce_cli.emit.shapes import OPSET
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.model.values import dtype_name
@@ -39,7 +39,7 @@ def unique(context: Context) -> None:
     """
     elem_type = context.need_elem_type(context.input(0), "it is ordered")
     if elem_type not in _ORDERED:
-        raise refuse(context, f"orders elements of {dtype_name(elem_type)}")
+        raise no_equivalent(context, f"orders elements of {dtype_name(elem_type)}")
     names = [*context.node.output, "", "", ""][:4]
     if context.value("axis") is not None or names[2]:
         what = "numbers the elements of its output inverse_indices" if names[2] else "sorts slices"

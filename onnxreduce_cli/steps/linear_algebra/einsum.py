@@ -24,7 +24,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
+from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, static_dims
 from onnxreduce_cli.model.equations import is_equation
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.text import quoted
@@ -156,7 +156,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         axes = [index for index, item in enumerate(operand.labels) if item == label][:2]
         others = [index for index in range(len(operand.labels)) if index not in axes]
         dims = dims_of(context, operand.name)
-        size = None if dims is None else known_dims(tuple(dims[index] for index in axes))
+        size = None if dims is None else static_dims(tuple(dims[index] for index in axes))
         if size is not None and size[0] != size[1]:
             raise Blocked(
                 f"its label {label!r} stands for dimensions of {sorted(size)}", "mend the model"
@@ -238,7 +238,7 @@ def _merged_size(context: Context, operand: Operand, labels: list[str]) -> int |
     dims = dims_of(context, operand.name)
     if dims is None or len(labels) < 2:
         return None
-    known = known_dims(tuple(dims[operand.labels.index(label)] for label in labels))
+    known = static_dims(tuple(dims[operand.labels.index(label)] for label in labels))
     return math.prod(known) or None if known is not None else None
 
 

@@ -18,7 +18,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.numbers import Later
+from onnxreduce_cli.emit.numbers import LazyTensor
 from onnxreduce_cli.emit.shapes import product
 from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.steps.normalization.instance_normalization import (
@@ -299,7 +299,7 @@ def _emit_output(context: Context, name: str, output: str, elem_type: int | None
         cast(context, name, elem_type, [output])
 
 
-def _statistics(context: Context, data: str) -> list[Later]:
+def _statistics(context: Context, data: str) -> list[LazyTensor]:
     """Return mean and population variance of each channel, of shape [channels], in data's dtype."""
     rank = context.specialised_rank(data)
     if rank is None:
@@ -307,23 +307,23 @@ def _statistics(context: Context, data: str) -> list[Later]:
         rank = 3
     flat = context.array([-1], "flat")
 
-    def of_rank_1(moment: Later) -> Later:
-        return Later(lambda: context.op.Reshape(moment.name, flat))
+    def of_rank_1(moment: LazyTensor) -> LazyTensor:
+        return LazyTensor(lambda: context.op.Reshape(moment.name, flat))
 
     return [of_rank_1(moment) for moment in _moments(context, data, [0, *range(2, rank)])]
 
 
-def _moments(context: Context, data: str, axes: list[int]) -> tuple[Later, Later]:
+def _moments(context: Context, data: str, axes: list[int]) -> tuple[LazyTensor, LazyTensor]:
     """Return the mean and the variance over some axes, whose dims become 1, in the data's dtype."""
     op = context.op
-    mean = Later(lambda: reduced(context, "ReduceMean", data, axes, keep=True))
+    mean = LazyTensor(lambda: reduced(context, "ReduceMean", data, axes, keep=True))
 
     def variance() -> str:
         apart = op.Sub(data, mean.name)
         square = op.Mul(apart, apart)
         return reduced(context, "ReduceMean", square, axes, keep=True)
 
-    return mean, Later(variance)
+    return mean, LazyTensor(variance)
 
 
 @down(

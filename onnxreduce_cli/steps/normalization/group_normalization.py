@@ -18,7 +18,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
-from onnxreduce_cli.emit.sizes import END, dims_of, known_dims, size_of, sliced
+from onnxreduce_cli.emit.sizes import END, dims_of, size_of, sliced, static_dims
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import (
     in_dtype,
@@ -152,7 +152,7 @@ def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Va
     """Return the data normalised by group, in the shape [N, number of groups, size of a group]."""
     op = context.op
     groups = context.value("num_groups")
-    known = known_dims(dims and dims[1:])
+    known = static_dims(dims and dims[1:])
     size = -1 if known is None else math.prod(known) // groups
     shape = context.array([0, groups, size], "grouped_shape")
     grouped = op.Reshape(data, shape)
@@ -166,7 +166,7 @@ def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Va
 def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> Value:
     """Return the grouped data in the shape of the node's input again."""
     op = context.op
-    known = known_dims(dims and dims[1:])
+    known = static_dims(dims and dims[1:])
     if known is not None:
         shape = context.array([0, *known], "whole_shape")
     else:

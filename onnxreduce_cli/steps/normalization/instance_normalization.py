@@ -9,7 +9,7 @@ from typing import Any
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_shape, sizes
 from onnxreduce_cli.emit.shapes import product
-from onnxreduce_cli.emit.sizes import END, known_dims, sliced
+from onnxreduce_cli.emit.sizes import END, sliced, static_dims
 from onnxreduce_cli.steps.registry import down, instead, up
 
 
@@ -58,7 +58,7 @@ def with_rank_4(context: Context, **values: Any) -> None:
         op.Squeeze(*outputs[:1], outputs=[output], axes=axes)
     else:
         # No -1 stands for the size: it could be anything where the batch is of size 0.
-        dims = known_dims(data.dims and data.dims[2:])
+        dims = static_dims(data.dims and data.dims[2:])
         if dims is not None:
             size: Number = math.prod(dims)
         else:

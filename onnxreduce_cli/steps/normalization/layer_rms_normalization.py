@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.idioms.expansion import Expansion, replace_by_last
-from onnxreduce_cli.idioms.normalizations import Square, affine, by_mul, by_pow, standardised
+from onnxreduce_cli.idioms.normalizations import Square, affine, by_mul, by_pow, normalized
 from onnxreduce_cli.idioms.normalizations import rms_normalization as idiom
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import (
@@ -41,7 +41,7 @@ def layer_normalization(context: Context) -> None:
     if back:
         data, axes = op.Flatten(data, axis=last), [1]
     to = Expansion(context, working, lambda _, name, __: mean_over(context, name, axes))
-    normal = standardised(to, data, _square(elem_type))
+    normal = normalized(to, data, _square(elem_type))
     stash = stash_type(context)
     extra = [*context.node.output[1:], "", ""]
     if extra[0]:

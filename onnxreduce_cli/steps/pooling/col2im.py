@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, as_shape, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, list_elements, size_of
+from onnxreduce_cli.emit.sizes import arange, dims_of, list_elements, size_of, static_dims
 from onnxreduce_cli.model.values import MOST_DIMS, dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -93,7 +93,7 @@ def _axes(context: Context) -> int:
         Blocked: it is not known.
     """
     for name in (context.input(1), context.input(2)):
-        known, dims = context.elements(name), known_dims(dims_of(context, name))
+        known, dims = context.elements(name), static_dims(dims_of(context, name))
         if known is not None or dims is not None:
             count = len(known) if known is not None else (dims or (0,))[0]
             if count > MOST_DIMS:

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.sizes import along_axis, dims_of, known_dims
+from onnxreduce_cli.emit.sizes import along_axis, dims_of, static_dims
 from onnxreduce_cli.steps.quantization.arithmetic import less_zero_point
 from onnxreduce_cli.steps.registry import introduced
 
@@ -96,7 +96,7 @@ def convolution_sums(context: Context, x: str, x_zero: str, w: str, w_zero: str)
     numbers = less_zero_point(context, x, x_zero)
     attributes: dict[str, Any] = {item.name: item for item in context.node.attribute}
     dims = dims_of(context, w)
-    counts = None if dims is None else known_dims(dims[1:])
+    counts = None if dims is None else static_dims(dims[1:])
     most = None if counts is None else math.prod(counts)
 
     def sums_of(data: str, kernel: str) -> str:

@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
-from onnxreduce_cli.emit.sizes import dims_of, known_dims
+from onnxreduce_cli.emit.sizes import dims_of, static_dims
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.quantization.arithmetic import lowest_for_nan, quantize, quantized_to
 from onnxreduce_cli.steps.quantization.scales import (
@@ -100,7 +100,7 @@ def _quantize_to_float8(context: Context, to: int) -> None:
 def _zeros_like(context: Context, name: str, elem_type: int) -> Value:
     """Return zeros of dtype `elem_type` in the shape of a tensor of any dtype."""
     op = context.op
-    shape = known_dims(dims_of(context, name))
+    shape = static_dims(dims_of(context, name))
     if shape is not None and math.prod(shape) <= LARGEST_CONSTANT:
         return context.array(np.zeros(shape, numpy_dtype(elem_type)), "zero_point")
     zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import COUNTING_FROM, LOOPS_FROM, OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import END, sliced
@@ -90,11 +90,11 @@ def _kept(context: Context, dims: str, kept: str) -> Value:
     )
     times = cast(context, kept, TensorProto.INT64)
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         repeated = body.Tile(body.this(dims, 0), body.this(times, 0))
         return [body.Concat(*body.values, repeated, axis=0)], []
 
-    carried = [Carried(sliced(context, dims, 0, 0), TensorProto.INT64, (None,))]
+    carried = [LoopValue(sliced(context, dims, 0, 0), TensorProto.INT64, (None,))]
     inputs, graph = loop(context, op.Shape(dims), carried, write, "over the dimensions")
     return op.Loop(*inputs, like=tensor_type(TensorProto.INT64, (None,)), body=graph)
 

@@ -10,9 +10,9 @@ from onnx import TensorProto
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, branch, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, branch, loop
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
-from onnxreduce_cli.emit.sizes import dims_of, known_dims
+from onnxreduce_cli.emit.sizes import dims_of, static_dims
 
 
 def as_rows(context: Context, axis: int) -> None:
@@ -67,17 +67,17 @@ def _reshaped_like(context: Context, name: str, data: str, shape: str) -> None:
     reason = f"the rank of {data!r} is not known: only a Loop gives the result its shape"
     need_loops(context, reason, 14, OR_STATE_SHAPES, rank_of=data)
     elem_type = context.need_elem_type(data, "it is carried through a Loop")
-    dims = known_dims(dims_of(context, data))
+    dims = static_dims(dims_of(context, data))
     if dims is not None:
         count = context.array([int(0 not in dims)], "rounds")
     else:
         filled = cast(context, op.Size(data), TensorProto.BOOL)
         count = cast(context, filled, TensorProto.INT64)
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         return [body.Reshape(name, shape)], []
 
-    carried = [Carried(data, elem_type, None)]
+    carried = [LoopValue(data, elem_type, None)]
     inputs, graph = loop(context, count, carried, write, "that gives the result its shape")
     op.Loop(*inputs, outputs=[output], body=graph)
 

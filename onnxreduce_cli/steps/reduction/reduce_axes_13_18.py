@@ -23,7 +23,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.emit.loops import Nodes, branch, turn_into_loop_body
+from onnxreduce_cli.emit.loops import SubgraphBuilder, branch, turn_into_loop_body
 from onnxreduce_cli.emit.numbers import Term
 from onnxreduce_cli.emit.refusals import LOOPS_FROM, need_loops
 from onnxreduce_cli.emit.shapes import int64_list
@@ -280,7 +280,9 @@ def _as_loop(
     return "Loop", [count, "", value], {"body": body}
 
 
-def _reduction(context: Context, nodes: Nodes, value: str, axes: tuple[int, ...]) -> Value:
+def _reduction(
+    context: Context, nodes: SubgraphBuilder, value: str, axes: tuple[int, ...]
+) -> Value:
     """Emit the same operator into a graph, with its `keepdims`, over the given axes.
 
     `value` and the result are of one dtype.

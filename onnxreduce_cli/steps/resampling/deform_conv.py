@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Number, Term, as_shape, scalar, term
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import known_dims, need_dims, range_of, size_of
+from onnxreduce_cli.emit.sizes import need_dims, range_of, size_of, static_dims
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.resampling.interpolation import (
@@ -131,7 +131,7 @@ def _kernel(context: Context) -> tuple[int, ...]:
     shape = context.value("kernel_shape")
     if shape:
         return tuple(shape)
-    known = known_dims(need_dims(context, context.input(1), "it tells the kernel's shape")[2:])
+    known = static_dims(need_dims(context, context.input(1), "it tells the kernel's shape")[2:])
     if known is None:
         raise Blocked(
             f"the shape of its weights {context.input(1)!r} is not known, and its kernel's with it",

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import tensor_type
@@ -105,11 +105,11 @@ def _with_equal_ranks(context: Context) -> tuple[str, str]:
     rank = op.Shape(op.Shape(data))
     length = op.Shape(shape)
 
-    def unsqueeze(body: Body) -> tuple[list[str], list[Carried]]:
+    def unsqueeze(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         """Add a first dimension of 1 to the data."""
         return [body.Unsqueeze(*body.values, axes=[0])], []
 
-    def lengthen(body: Body) -> tuple[list[str], list[Carried]]:
+    def lengthen(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         """Add a first element of 1 to the shape, int64 of shape [rank]."""
         ones = context.array([1], "one")
         return [body.Concat(ones, *body.values, axis=0)], []
@@ -120,7 +120,7 @@ def _with_equal_ranks(context: Context) -> tuple[str, str]:
         ([rank, length], shape, TensorProto.INT64, (None,), lengthen),
     ):
         missing = op.Sub(*count)
-        carried = Carried(name, carried_type, dims)
+        carried = LoopValue(name, carried_type, dims)
         inputs, graph = loop(context, missing, [carried], write, "over the missing dimensions")
         like = tensor_type(carried_type, dims)
         results.append(op.Loop(*inputs, like=like, body=graph))

@@ -8,7 +8,7 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS
-from onnxreduce_cli.emit.sizes import known_dims
+from onnxreduce_cli.emit.sizes import static_dims
 from onnxreduce_cli.steps.registry import down
 
 
@@ -29,7 +29,7 @@ def integers_to_reshape(context: Context) -> None:
     op = context.op
     products: list[str] = []
     for part, ends in ((slice(axis), {"end": axis}), (slice(axis, None), {"start": axis})):
-        numbers = None if dims is None else known_dims(dims[part])
+        numbers = None if dims is None else static_dims(dims[part])
         if numbers is not None:
             products.append(context.array([math.prod(numbers)], "size"))
         else:

@@ -6,7 +6,7 @@ import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import refuse
+from onnxreduce_cli.emit.refusals import no_equivalent
 from onnxreduce_cli.steps.registry import introduced
 
 #: The characters with a meaning of their own in a pattern, besides `|`.
@@ -24,7 +24,7 @@ def regex_full_match(context: Context) -> None:
     op = context.op
     pattern = context.value("pattern")
     if pattern is None or _SYNTAX & set(pattern):
-        raise refuse(context, "matches patterns")
+        raise no_equivalent(context, "matches patterns")
     matches = ""
     first, *others = pattern.split("|")
     for text in others:

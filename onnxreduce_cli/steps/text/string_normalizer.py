@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import refuse
+from onnxreduce_cli.emit.refusals import no_equivalent
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -18,7 +18,7 @@ def string_normalizer(context: Context) -> None:
     ``Identity(x)``.
     """
     if context.value("case_change_action", "NONE") != "NONE":
-        raise refuse(context, "changes the case of strings")
+        raise no_equivalent(context, "changes the case of strings")
     if context.value("stopwords", ()):
-        raise refuse(context, "picks strings by their letters")
+        raise no_equivalent(context, "picks strings by their letters")
     context.replace("Identity", keep=())

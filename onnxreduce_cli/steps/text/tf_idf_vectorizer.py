@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
-from onnxreduce_cli.emit.refusals import refuse
+from onnxreduce_cli.emit.refusals import no_equivalent
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import introduced
 
@@ -35,7 +35,7 @@ def tf_idf_vectorizer(context: Context) -> None:
     its weight.
     """
     if context.value("pool_strings"):
-        raise refuse(context, "tells what is in a string")
+        raise no_equivalent(context, "tells what is in a string")
     data = context.input(0)
     rank = context.specialised_rank(data)
     elem_type = context.need_elem_type(data, "it is compared with 64-bit integers")

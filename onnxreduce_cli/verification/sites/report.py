@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import onnx
 from onnx import ModelProto
 
-from onnxreduce_cli.told import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.inputs.files import write_inputs
 
@@ -112,7 +112,7 @@ class SiteCheck:
 
 
 @dataclass(frozen=True, repr=False)
-class SiteReport(Told):
+class SiteReport(Serializable):
     """The result of checking the sites of a conversion.
 
     Attributes:
@@ -126,8 +126,8 @@ class SiteReport(Told):
         each: every distinct site by itself.
     """
 
-    ALSO_TOLD: ClassVar = ("summary", "checked")
-    NOT_TOLD: ClassVar = ("errors", "unchecked", "failures")
+    EXTRA_FIELDS: ClassVar = ("summary", "checked")
+    OMITTED_FIELDS: ClassVar = ("errors", "unchecked", "failures")
 
     sites: int
     distinct: int

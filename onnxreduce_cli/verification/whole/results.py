@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onnxreduce_cli.errors import ConversionError
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table
-from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare.values import Errors
 
 EQUIVALENT, DIFFERENT, UNKNOWN = 0, 1, 3
@@ -48,7 +48,7 @@ class ExecutorRun:
 
 
 @dataclass(frozen=True)
-class Comparison(Told):
+class Comparison(Serializable):
     """One output, compared over all trials.
 
     Attributes:
@@ -61,7 +61,7 @@ class Comparison(Told):
             there is none.
     """
 
-    ALSO_TOLD: ClassVar = ("agree",)
+    EXTRA_FIELDS: ClassVar = ("agree",)
 
     output: str
     first: tuple[str, str]
@@ -115,7 +115,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class VerifyReport(Told):
+class VerifyReport(Serializable):
     """The result of comparing two models, or two executors on one model.
 
     Attributes:
@@ -134,7 +134,7 @@ class VerifyReport(Told):
         saved: the folder that holds the failing inputs, if they were kept.
     """
 
-    ALSO_TOLD: ClassVar = ("exit_code",)
+    EXTRA_FIELDS: ClassVar = ("exit_code",)
 
     a: str
     b: str | None

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import ModelProto, numpy_helper
 
-from onnxreduce_cli.report.verify import as_text
+from onnxreduce_cli.report.verify import verify_text
 from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.whole.coverage import void_of
 from tests.support import model
@@ -64,7 +64,7 @@ def test_a_head_of_zeros_hides_no_altered_weight() -> None:
     assert report.exit_code == 1
     assert report.divergence is not None
     assert report.divergence.value == "v"
-    assert as_text(report).startswith("NOT EQUIVALENT")
+    assert verify_text(report).startswith("NOT EQUIVALENT")
     assert "output 'logits' was all 0 in every trial" in report.warnings[0]
     assert "outputs vouch for 0 of 14 nodes (0%)" in report.warnings[0]
 
@@ -73,7 +73,7 @@ def test_inner_values_vouch_where_the_output_does_not() -> None:
     report = verify(attention(), attention())
     assert report.exit_code == 0
     assert "with them 12 of 14 (86%) are vouched for" in report.warnings[0]
-    assert "Warning: output 'logits' was all 0" in as_text(report)
+    assert "Warning: output 'logits' was all 0" in verify_text(report)
     assert verify(attention()).warnings == report.warnings
 
 

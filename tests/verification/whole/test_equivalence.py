@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.report.verify import as_text
+from onnxreduce_cli.report.verify import verify_text
 from onnxreduce_cli.verification import (
     CannotRunError,
     InputError,
@@ -50,7 +50,7 @@ def test_a_model_is_equivalent_to_itself_converted() -> None:
         ("numpy", "numpy"),
     }
     assert all(c.errors.bit_exact and c.trials == 5 for c in pairs)
-    assert as_text(report).startswith("EQUIVALENT")
+    assert verify_text(report).startswith("EQUIVALENT")
 
 
 def test_a_difference_is_told_with_the_first_value_and_its_nodes() -> None:
@@ -64,7 +64,7 @@ def test_a_difference_is_told_with_the_first_value_and_its_nodes() -> None:
     wrong = next(c for c in report.comparisons if not c.errors.agree)
     assert wrong.errors.max_abs > 0
     assert wrong.errors.max_ulp > 0
-    text = as_text(report)
+    text = verify_text(report)
     assert text.startswith("NOT EQUIVALENT")
     assert "ReduceMin" in text
 
@@ -100,7 +100,7 @@ def test_interfaces_that_differ(text: str, words: str) -> None:
     assert report.exit_code == 1
     assert any(words in line for line in report.interface)
     assert not report.runs
-    assert "interfaces" in as_text(report).splitlines()[0]
+    assert "interfaces" in verify_text(report).splitlines()[0]
 
 
 def test_executors_agree_on_one_model() -> None:
@@ -124,8 +124,8 @@ def test_nothing_known_is_not_success() -> None:
         assert report.equivalent is None
         assert report.exit_code == 3
         assert all(item.reason for item in report.runs)
-        assert as_text(report).startswith("NOT VERIFIED")
-        assert not as_text(report).startswith("EQUIVALENT")
+        assert verify_text(report).startswith("NOT VERIFIED")
+        assert not verify_text(report).startswith("EQUIVALENT")
     # One executor alone says nothing about whether executors agree.
     assert verify(source(SUM), executors=["onnxruntime"]).exit_code == 3
     # But it can compare two models.
@@ -189,8 +189,8 @@ def test_a_runtimes_own_deviation_is_named_not_blamed_not_hidden(
     assert where is not None
     assert where.value == "u"
     assert where.first_nodes == ("u (Abs)",)
-    assert "  y:  ok but for ONNX Runtime's deviation  " in as_text(report)
-    assert "Abs" in as_text(report)
+    assert "  y:  ok but for ONNX Runtime's deviation  " in verify_text(report)
+    assert "Abs" in verify_text(report)
     # Alone, it is a disagreement between executors.
     alone = verify(found)
     assert alone.exit_code == 1

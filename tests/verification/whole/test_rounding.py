@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto
 
-from onnxreduce_cli.report.verify import as_text
+from onnxreduce_cli.report.verify import verify_text
 from onnxreduce_cli.verification import Tolerance, verify
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
@@ -37,7 +37,7 @@ def test_models_that_agree_in_double_differ_by_rounding_alone() -> None:
     differing = [found for found in report.comparisons if not found.errors.agree]
     assert {found.explained for found in differing} == {"rounding"}
     assert report.exit_code == 0
-    said = as_text(report)
+    said = verify_text(report)
     assert "a in ONNX Runtime" in said
     assert "differ in output 'y' by rounding alone, for which neither model is at fault" in said
     assert report.divergence is None

@@ -1,55 +1,55 @@
-"""The state that the rewriting of one model shares: facts, target opset and new nodes."""
+"""The state of the rewriting of a model: its facts, the target opset and new nodes."""
 
 from __future__ import annotations
 
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.containers.emitter import Emitter
-from onnxreduce_cli.containers.sequences import Sequences
+from onnxreduce_cli.containers.sequences import SequenceWriter
 from onnxreduce_cli.containers.values import (
     Container,
-    Given,
-    Maybe,
-    Sequence,
+    OptionalValue,
+    SequenceValue,
     TensorType,
+    UnchangedContainer,
     UnwritableError,
 )
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
 
-#: The containers of a graph by name, those of the graphs around it included.
+#: The containers that a graph sees by name, also in the graphs around it.
 Environment = dict[str, Container]
 
 
-class Writing:
-    """A model whose containers are written out.
+class RewriteState:
+    """A model whose containers are being written out as tensors.
 
     Attributes:
         facts: the types and constants of its values.
         target: the opset that it is to be converted to.
-        op: writes nodes.
-        sequences: writes the operators on sequences as nodes on tensors.
-        scope: the scope that is being written.
+        op: emits nodes.
+        sequences: emits operators on sequences as nodes on tensors.
+        scope: the scope that is being rewritten.
     """
 
     def __init__(self, main: Scope, facts: Facts, names: Names, target: int) -> None:
-        """Begin with nothing written.
+        """Start with an unchanged model.
 
         Args:
             main: the main graph's scope.
             facts: what is known of the model's values.
-            names: the names that its graphs use.
+            names: the names that are in use.
             target: the opset that it is to be converted to.
         """
         self.facts = facts
         self.target = target
         self.op = Emitter(main.opset or 0, target, names)
-        self.sequences = Sequences(self.op)
+        self.sequences = SequenceWriter(self.op)
         self.scope = main
 
     def inner(self, graph: GraphProto) -> Scope:
-        """The scope of a graph within a graph."""
+        """Return the scope of a subgraph."""
         scope = self.facts.inner(graph)
         assert scope is not None
         return scope
@@ -62,7 +62,11 @@ class Writing:
         return (0, None) if known is None else (known.elem_type, known.dims)
 
     def elem_type(self, name: str) -> int:
-        """A tensor's dtype; raises `UnwritableError` where it is not known."""
+        """Return a tensor's dtype.
+
+        Raises:
+            UnwritableError: it is not known.
+        """
         elem_type = self.tensor(name)[0]
         if not elem_type:
             raise UnwritableError(
@@ -71,18 +75,18 @@ class Writing:
         return elem_type
 
     def number(self, name: str) -> int | str:
-        """Return a position: a number if it is constant, else the name of its tensor."""
+        """Return the number in a tensor of one element, or its name if it is no constant."""
         array = self.facts.constant(self.scope, name)
         return name if array is None or array.size != 1 else int(array.reshape(-1)[0])
 
     def value(self, environment: Environment, name: str) -> Container | str:
-        """Return the representation of a value as tensors; its own name if it is a tensor.
+        """Return the representation of a value; the name of a tensor.
 
         Raises:
-            UnwritableError: it is an input of the model, of a type that the target does not have.
+            UnwritableError: it is an input of the model, with a type that the target lacks.
         """
         value = environment.get(name, name)
-        if isinstance(value, Given) and self.target < (15 if value.optional else 11):
+        if isinstance(value, UnchangedContainer) and self.target < (15 if value.optional else 11):
             what = "a value that may be absent" if value.optional else "a sequence of tensors"
             raise UnwritableError(
                 f"the model is given {value.name!r}, {what}, which nothing before opset "
@@ -91,15 +95,23 @@ class Writing:
             )
         return value
 
-    def sequence(self, environment: Environment, name: str) -> Sequence:
-        """Return the representation of a sequence; raises `UnwritableError` if there is none."""
+    def sequence(self, environment: Environment, name: str) -> SequenceValue:
+        """Return the representation of a sequence.
+
+        Raises:
+            UnwritableError: it has none.
+        """
         value = self.value(environment, name)
-        if isinstance(value, str | Maybe):
+        if isinstance(value, str | OptionalValue):
             raise UnwritableError(f"how {name!r} is made is not known", "choose a later opset")
         return value
 
-    def of_given(self, node: NodeProto, sequence: Given) -> bool:
-        """Emit a node that reads a sequence that stays one; return whether it differs."""
+    def emit_reader(self, node: NodeProto, sequence: UnchangedContainer) -> bool:
+        """Emit a copy of a node that reads an unchanged input, if that has another name now.
+
+        Returns:
+            whether a copy was emitted.
+        """
         if node.input[0] == sequence.name:
             return False
         copy = self.copy(node)
@@ -108,11 +120,11 @@ class Writing:
         return True
 
     def replace(self, node: NodeProto, op_type: str, name: str) -> None:
-        """Emit an operator of one tensor in a node's place: with its output and its name."""
+        """Emit an operator of one input in place of a node, with its output and name."""
         self.op.replace(node, op_type, name)
 
     def copy(self, node: NodeProto) -> NodeProto:
-        """A copy of a node, to be changed."""
+        """Return a copy of a node."""
         copy = NodeProto()
         copy.CopyFrom(node)
         return copy

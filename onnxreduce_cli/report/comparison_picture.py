@@ -1,4 +1,4 @@
-"""What pages show of two models that were compared: as graphs, or by running them."""
+"""Pictures of two models that were compared, as graphs or by running them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.drawing import (
     DRAWN,
     NODES,
-    Drawing,
-    Picture,
-    Places,
+    ChangeDrawing,
+    ModelPicture,
+    ValueUses,
     array_text,
     drawn_node,
     rows,
@@ -22,17 +22,17 @@ from onnxreduce_cli.report.drawing import (
 )
 from onnxreduce_cli.verification.whole.results import VerifyReport
 
-#: How a page marks the nodes that make the first value that differs.
+#: The mark of the nodes that compute the first value that differs.
 _FIRST = "makes what differs first"
 
 
-class _Side:
-    """One of two models, looked up to be drawn."""
+class _PicturedModel:
+    """One of two models, with what is looked up to draw it."""
 
     def __init__(self, model: ModelProto) -> None:
         self.scopes = scopes(model)
         self._facts = Facts(model, self.scopes)
-        self._places = Places()
+        self._places = ValueUses()
         self._own = {
             (scope.label, scope.describe(node)): (scope, node)
             for scope in self.scopes
@@ -40,11 +40,11 @@ class _Side:
         }
 
     def find(self, scope: str, node: str) -> tuple[Scope, NodeProto] | None:
-        """A node by its scope and name, with its scope; None if there is none."""
+        """Return a node and its scope by the names of both; None if there is none."""
         return self._own.get((scope, node))
 
-    def told(self, names: Sequence[str]) -> list[tuple[Scope, NodeProto]]:
-        """The nodes that a `Divergence` names, those of one scope."""
+    def named_nodes(self, names: Sequence[str]) -> list[tuple[Scope, NodeProto]]:
+        """Return the nodes that a `Divergence` names, each with its scope, which is one."""
         wanted = {name.rpartition(" (")[0] for name in names}
         for scope in self.scopes:
             found = [(scope, node) for node in scope.nodes if scope.describe(node) in wanted]
@@ -53,50 +53,52 @@ class _Side:
         return []
 
     def around(self, scope: Scope, nodes: Sequence[NodeProto]) -> list[NodeProto]:
-        """The nodes near some."""
+        """Return the nodes near the given ones."""
         return self._places.around(scope, nodes)
 
     def constants(self, scope: Scope, nodes: Sequence[NodeProto]) -> dict[str, str]:
-        """The constants that some nodes read, by name, as text."""
+        """Return the constants that nodes read, by name, as text."""
         found = {
             name: self._facts.constant(scope, name) for node in nodes for name in node.input if name
         }
         return {name: array_text(array) for name, array in found.items() if array is not None}
 
 
-def verify_picture(report: VerifyReport, a: ModelProto, b: ModelProto | None = None) -> Picture:
-    """The first of the models that were compared, and where they differ first.
+def verify_picture(
+    report: VerifyReport, a: ModelProto, b: ModelProto | None = None
+) -> ModelPicture:
+    """Return the picture of the first model, with the first value that differs.
 
     Args:
-        report: what was found.
+        report: the results of the comparison.
         a: the first model.
         b: the second one; None if executors were compared on the first.
     """
-    side, divergence = _Side(a), report.divergence
+    side, divergence = _PicturedModel(a), report.divergence
     if divergence is None:
-        return Picture(tuple(rows(side.scopes, {})))
-    first = side.told(divergence.first_nodes)
+        return ModelPicture(tuple(rows(side.scopes, {})))
+    first = side.named_nodes(divergence.first_nodes)
     marks = {(scope.label, scope.describe(node)): _FIRST for scope, node in first}
     drawings = []
     if b is not None:
-        other = _Side(b)
+        other = _PicturedModel(b)
         before, constants = _around(side, first)
-        after, more = _around(other, other.told(divergence.second_nodes))
+        after, more = _around(other, other.named_nodes(divergence.second_nodes))
         drawn = [
             tuple(drawn_node(node, "old" if made else "around") for node, made in found)
             for found in (before, after)
         ]
         titles = divergence.first[0], divergence.second[0]
         drawings = [
-            Drawing(divergence.value, "", "", drawn[0], drawn[1], constants | more, 0, titles)
+            ChangeDrawing(divergence.value, "", "", drawn[0], drawn[1], constants | more, 0, titles)
         ]
-    return Picture(tuple(rows(side.scopes, marks)), tuple(drawings))
+    return ModelPicture(tuple(rows(side.scopes, marks)), tuple(drawings))
 
 
 def _around(
-    side: _Side, found: Sequence[tuple[Scope, NodeProto]]
+    side: _PicturedModel, found: Sequence[tuple[Scope, NodeProto]]
 ) -> tuple[list[tuple[NodeProto, bool]], dict[str, str]]:
-    """Some nodes of one scope and those near them, and the constants that all of them read.
+    """Return nodes of one scope with the nodes near them, and the constants that all read.
 
     Returns:
         each node, and whether it is one of the given ones; then the constants as text.
@@ -109,12 +111,12 @@ def _around(
     return nodes, side.constants(scope, [*beside, *made])
 
 
-def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> Picture:
-    """Two models with what differs: the nodes of the first and the new ones of the second.
+def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> ModelPicture:
+    """Return the picture of two models: the nodes of the first, the new nodes of the second.
 
-    Of each kind of change, and of each operator that only one has nodes of, one is drawn.
+    One change of each kind is drawn, and one added and one removed node of each operator.
     """
-    first, second = _Side(a), _Side(b)
+    first, second = _PicturedModel(a), _PicturedModel(b)
     marks = {(item.scope, item.node): item.summary for item in diff.changes}
     marks |= {(item.scope, item.node): "removed" for item in diff.removed}
     added = {(item.scope, item.node): "added" for item in diff.added}
@@ -123,11 +125,11 @@ def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> Picture:
         *_changed(diff, first, second),
         *_in_one(diff, first, second),
     ]
-    return Picture((*rows(first.scopes, marks), *new), tuple(drawings[:DRAWN]))
+    return ModelPicture((*rows(first.scopes, marks), *new), tuple(drawings[:DRAWN]))
 
 
-def _changed(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
-    """The nodes that others take the place of."""
+def _changed(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Iterator[ChangeDrawing]:
+    """Draw one node of each kind of change, with the nodes that replace it."""
     others, seen = {scope.label: scope for scope in second.scopes}, set()
     for change in diff.changes:
         key = change.op_type, change.edits, change.result
@@ -138,7 +140,7 @@ def _changed(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
         scope, node = found
         new = _between(node, scope, others[change.scope])
         beside = first.around(scope, [node])
-        yield Drawing(
+        yield ChangeDrawing(
             change.node,
             change.op_type,
             change.scope,
@@ -148,8 +150,8 @@ def _changed(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
         )
 
 
-def _in_one(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
-    """The nodes that only one model has, and that take no node's place."""
+def _in_one(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Iterator[ChangeDrawing]:
+    """Draw one added and one removed node of each operator."""
     seen = set()
     for side, nodes in ((first, diff.removed), (second, diff.added)):
         for item in nodes:
@@ -160,7 +162,7 @@ def _in_one(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
             scope, node = found
             beside = side.around(scope, [node])
             old, new = ([node], []) if side is first else ([], [node])
-            yield Drawing(
+            yield ChangeDrawing(
                 item.node,
                 item.op_type,
                 item.scope,
@@ -170,7 +172,7 @@ def _in_one(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
 
 
 def _between(node: NodeProto, scope: Scope, other: Scope) -> list[NodeProto]:
-    """What gives, in another scope, the values that a node gives, from values that both have."""
+    """Return the nodes of another scope that compute a node's outputs from common values."""
     known = {name for item in scope.nodes if item is not node for name in item.output}
     found: dict[int, NodeProto] = {}
     waiting = list(node.output)
