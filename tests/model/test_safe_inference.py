@@ -17,6 +17,7 @@ from onnxreduce_cli.model import inference_bounds, safe_inference
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.safe_inference import infer_shapes, type_error
 from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.worker import process
 from onnxreduce_cli.worker.process import EndedError, current
 
 ROOT = Path(__file__).parents[2]
@@ -142,7 +143,7 @@ def test_exported_models_are_inferred_here(path: Path) -> None:
 def test_what_ended_the_worker_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     model = doubling("Concat", 43)
     assert infer_shapes(model, data_prop=True) is None
-    monkeypatch.setattr(safe_inference, "current", lambda: pytest.fail("sent again"))
+    monkeypatch.setattr(process, "current", lambda: pytest.fail("sent again"))
     assert infer_shapes(model, data_prop=True) is None
 
 
