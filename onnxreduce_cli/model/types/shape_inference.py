@@ -25,6 +25,7 @@ from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
+from onnxreduce_cli.model.types.pool_sizes import round_pools_down
 from onnxreduce_cli.model.types.shapes_by_values import (
     Known,
     StatedShapes,
@@ -290,5 +291,6 @@ class ShapeInference:
 
 
 def _infer_by_onnx(model: ModelProto) -> ModelProto | None:
+    round_pools_down(model)
     # Where onnx cannot type a model, what it declares is all there is.
     return infer_shapes(model, data_prop=True)
