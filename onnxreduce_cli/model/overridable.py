@@ -1,9 +1,13 @@
-"""Initializers that are graph inputs too: defaults, which the caller of a model may override.
+"""Stated shapes that count for nothing: those that follow from defaults, or from false sizes.
 
+Initializers that are graph inputs too are defaults, which the caller of a model may override.
 Neither such an initializer is a constant, nor any shape that follows from its value. Shape
 inference takes both for certain, and so did whoever stated what it found in the model's
 value_info. So inference reads the model without these defaults, and a shape that is stated of a
 value, and may follow from a default, counts for nothing: what inference finds without it does.
+
+The same goes for what follows from the sizes of pools that onnx and runtimes count otherwise; see
+`model.types.pool_sizes`.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.ir_version import INITIALIZERS
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.pool_sizes import has_miscounted_pool, rounded_down
 from onnxreduce_cli.model.values import ValueType
 
 #: The inputs whose values decide the shapes of the outputs; None for all of them.
@@ -161,9 +166,17 @@ class Stated:
 
         What a function states of its values is not looked into.
         """
-        if not self.overridable:
+        if not self.are_doubtful:
             return False
-        return scope.function is not None or (id(scope), name) in self._marked.shapes
+        return (scope.function is not None and bool(self.overridable)) or (
+            id(scope),
+            name,
+        ) in self._marked.shapes
+
+    @cached_property
+    def are_doubtful(self) -> bool:
+        """Whether stated shapes may follow from a default, or from a false size of a pool."""
+        return bool(self.overridable) or any(map(has_miscounted_pool, self._graphs))
 
     @cached_property
     def _marked(self) -> _Marks:
@@ -188,6 +201,8 @@ class Stated:
         self, marks: _Marks, scope: Scope, node: NodeProto, read: Sequence[tuple[Scope, str]]
     ) -> _Kind:
         """Return what of a node's outputs follows from defaults: nothing, values, or shapes."""
+        if rounded_down(node, scope.opset or 0) is not node:
+            return _Kind.SHAPE
         kind = max((marks.of(*item) for item in read), default=_Kind.NOTHING)
         if kind is not _Kind.VALUE:
             return kind

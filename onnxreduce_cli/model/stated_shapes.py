@@ -18,6 +18,7 @@ from onnxreduce_cli.model.overridable import drop_defaults, overridable
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.types.pool_sizes import has_miscounted_pool
 from onnxreduce_cli.model.values import Dims, ValueType, from_proto
 
 #: From this opset on Reshape's inference gives a rank from the length of a computed shape.
@@ -49,11 +50,16 @@ class FalseShape:
 def reveals(found: list[Scope], source: int, target: int) -> bool:
     """Return whether shape inference at `target` covers more of some node than at `source`.
 
+    So it is too where a step may have gone by the size of a pool that runtimes give, which onnx
+    counts otherwise: what is computed of it may have other sizes than stated.
+
     Args:
         found: the scopes of the model as it was.
         source: its opset.
         target: the opset that it is moved to.
     """
+    if any(has_miscounted_pool(scope) for scope in found):
+        return True
     if target <= source:
         return False
     for scope in found:

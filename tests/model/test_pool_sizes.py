@@ -69,15 +69,29 @@ def test_within_functions() -> None:
     assert (known["p"], known["b"], known["y"]) == ((1, 2, 3),) * 3
     referring = function.replace("F (a)", "F <k> (a)").replace("kernel_shape", "kernel_shape: ints")
     referring = referring.replace("= [2]", "= @k", 1)
-    known = shapes("y = local.F<k = [2]>(x)", more=referring)
+    call = "y = local.F<k = [2]>(x)"
+    known = shapes(call, more=referring)
     assert known["b"] == (1, 2, 3)
     assert known["y"] == (None, None, None)  # As far as is stated.
+
+
+def test_functions_with_attributes_convert() -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 12, "local" : 1]>
+        g (float[1,2,6] x) => (float[?,?,?] y) {{ y = local.F<k = [2]>(x) }}
+        <domain: "local", opset_import: ["" : 12]> F <k> (a) => (b) {{
+            p = MaxPool<{POOL.replace("kernel_shape = [2]", "kernel_shape: ints = @k")}>(a)
+            b = Softmax<axis = 1>(p)
+        }}""")
+    result = onnxreduce_cli.convert(source, 13)
+    feeds = {"x": np.random.default_rng(0).random((1, 2, 6)).astype(np.float32)}
+    assert_same(run(source, feeds)["y"], run(result, feeds)["y"])
 
 
 def test_no_other_pool_is_replaced() -> None:
     for attributes in ("", ", ceil_mode = 1", ", ceil_mode = 1, pads = [1, 0]"):
         source = model(f"""<ir_version: 8, opset_import: ["" : 19]>
-            g (float[1,2,6] x) => (float[?,?,?] y) {{ y = MaxPool<kernel_shape = [2], strides = [2]{attributes}>(x) }}""")
+            g (float[1,2,6] x) => (float[?,?,?] y) {{
+                y = MaxPool<kernel_shape = [2], strides = [2]{attributes}>(x) }}""")
         copy = onnx.ModelProto.FromString(source.SerializeToString())
         round_pools_down(copy)
         assert copy == source
@@ -86,7 +100,8 @@ def test_no_other_pool_is_replaced() -> None:
 @pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool"])
 @pytest.mark.parametrize("reader", ["Softmax", "LogSoftmax", "Hardmax"])
 @pytest.mark.parametrize("axes", [1, 2])
-def test_results_run(op_type: str, reader: str, axes: int) -> None:
+@pytest.mark.parametrize("stated", [False, True])
+def test_results_run(op_type: str, reader: str, axes: int, stated: bool) -> None:
     attributes = ", ".join(
         f"{name} = {values * axes}"
         for name, values in {"kernel_shape": [2], "strides": [2]}.items()
@@ -98,6 +113,8 @@ def test_results_run(op_type: str, reader: str, axes: int) -> None:
             p = {op_type}<{attributes}, ceil_mode = 1, pads = {pads}>(x)
             y = {reader}<axis = 1>(p)
         }}""")
+    if stated:
+        source = onnx.shape_inference.infer_shapes(source)
     result = onnxreduce_cli.convert(source, 13)
     onnx.checker.check_model(result, full_check=True)
     feeds = {"x": np.random.default_rng(0).random((1, 2, *[6] * axes)).astype(np.float32)}

@@ -13,7 +13,7 @@ from onnx import FunctionProto, ModelProto, NodeProto, helper
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, with_inner
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.model.types.placeholders import UNKNOWN
 
 _POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
@@ -32,7 +32,8 @@ def rounded_down(node: NodeProto, opset: int) -> NodeProto:
     """
     if node.op_type not in _POOLS or not is_default(node.domain) or opset >= _LEFT_OUT:
         return node
-    values = {item.name: attributes.value(item) for item in node.attribute if item.name in _SIZES}
+    sizes = [item for item in node.attribute if item.name in _SIZES and not item.ref_attr_name]
+    values = {item.name: attributes.value(item) for item in sizes}
     pads = _pads(values)
     if pads is None:
         return node
@@ -41,6 +42,13 @@ def rounded_down(node: NodeProto, opset: int) -> NodeProto:
     attributes.drop(result, ("auto_pad", "ceil_mode", "pads"))
     result.attribute.append(helper.make_attribute("pads", pads))
     return result
+
+
+def has_miscounted_pool(scope: Scope) -> bool:
+    """Return whether onnx may infer other sizes than runtimes give of a pool in a scope."""
+    return not _POOLS.isdisjoint(scope.op_types) and any(
+        rounded_down(node, scope.opset or 0) is not node for node in scope.nodes
+    )
 
 
 def _pads(values: Mapping[str, Any]) -> list[int] | None:

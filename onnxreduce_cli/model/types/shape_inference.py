@@ -145,7 +145,7 @@ class ShapeInference:
         for _, twin in twins:
             assert isinstance(twin.container, GraphProto)
             forget_negative_dims(stated_in(twin.container))
-        if self._stated.overridable:
+        if self._stated.are_doubtful:
             self._drop_defaults(twins)
         if not ordered:
             # Shape inference takes nodes in the order in which they stand.
