@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime as ort
 import pytest
 
@@ -121,3 +122,11 @@ def test_results_run(op_type: str, reader: str, axes: int, stated: bool) -> None
     assert_same(run(source, feeds)["y"], run(result, feeds)["y"])
     optimized = ort.InferenceSession(result.SerializeToString()).run(None, feeds)
     assert_same(run(source, feeds)["y"], optimized[0])
+
+
+@pytest.mark.parametrize("target", [13, 22])
+def test_right_stated_shapes_stay(target: int) -> None:
+    source = onnx.parser.parse_model(f"""<ir_version: 6, opset_import: ["" : 12]>
+        g (float[1,2,6] x) => (float[1,2,3] y) {{ y = MaxPool<{POOL}>(x) }}""")
+    result = onnxreduce_cli.convert(source, target)
+    assert result.graph.output[0] == source.graph.output[0]
