@@ -130,3 +130,31 @@ def test_right_stated_shapes_stay(target: int) -> None:
         g (float[1,2,6] x) => (float[1,2,3] y) {{ y = MaxPool<{POOL}>(x) }}""")
     result = onnxreduce_cli.convert(source, target)
     assert result.graph.output[0] == source.graph.output[0]
+
+
+@pytest.mark.parametrize("op_type", ["AveragePool", "LpPool", "MaxPool"])
+@pytest.mark.parametrize(("source", "target"), [(21, 9), (21, 17), (18, 21), (18, 22), (22, 18)])
+def test_fixed_dimensions_state_no_miscounted_size(op_type: str, source: int, target: int) -> None:
+    before = model(f"""<ir_version: 8, opset_import: ["" : {source}]>
+        g (float[1,2,H] x) => (float[?,?,?] y, int64[3] s) {{
+            p = {op_type}<{POOL}>(x)  y = Identity(p)  s = Shape(p)
+        }}""")
+    after = onnxreduce_cli.convert(before, target, dims={"H": 6})
+    onnx.checker.check_model(after, full_check=True)
+    feeds = {"x": np.random.default_rng(0).random((1, 2, 6)).astype(np.float32)}
+    expected, found = run(before, feeds), run(after, feeds)
+    assert expected["s"].tolist() == [1, 2, 3]
+    for name in ("y", "s"):
+        assert_same(expected[name], found[name])
+
+
+def test_fixed_dimensions_state_no_miscounted_size_of_calls() -> None:
+    before = model(f"""<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
+        g (float[1,2,H] x) => (float[?,?,?] y) {{ y = local.F(x) }}
+        <domain: "local", opset_import: ["" : 18]> F (a) => (b) {{
+            p = MaxPool<{POOL}>(a)  b = Neg(p)
+        }}""")
+    after = onnxreduce_cli.convert(before, 17, dims={"H": 6})
+    onnx.checker.check_model(after, full_check=True)
+    feeds = {"x": np.random.default_rng(0).random((1, 2, 6)).astype(np.float32)}
+    assert_same(run(before, feeds)["y"], run(after, feeds)["y"])

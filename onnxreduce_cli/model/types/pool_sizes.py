@@ -44,10 +44,19 @@ def rounded_down(node: NodeProto, opset: int) -> NodeProto:
     return result
 
 
+def is_miscounted(node: NodeProto, opset: int) -> bool:
+    """Return whether a node is a pool of which onnx may infer other sizes than runtimes give."""
+    if node.op_type not in _POOLS or not is_default(node.domain) or opset >= _LEFT_OUT:
+        return False
+    if any(item.ref_attr_name for item in node.attribute if item.name in _SIZES):
+        return attributes.find(node, "ceil_mode") is not None  # Each call may decide otherwise.
+    return rounded_down(node, opset) is not node
+
+
 def has_miscounted_pool(scope: Scope) -> bool:
-    """Return whether onnx may infer other sizes than runtimes give of a pool in a scope."""
+    """Return whether a scope has a pool of which onnx may infer other sizes than runtimes give."""
     return not _POOLS.isdisjoint(scope.op_types) and any(
-        rounded_down(node, scope.opset or 0) is not node for node in scope.nodes
+        is_miscounted(node, scope.opset or 0) for node in scope.nodes
     )
 
 
@@ -87,10 +96,12 @@ def round_pools_down(model: ModelProto) -> None:
         for node in _pools(owner):
             if (node.domain, node.op_type) in functions:
                 continue
-            if not any(item.ref_attr_name for item in node.attribute if item.name in _SIZES):
+            if not is_miscounted(node, opset):
+                continue
+            if any(item.ref_attr_name for item in node.attribute if item.name in _SIZES):
+                node.domain, unknown = UNKNOWN, True
+            else:
                 node.CopyFrom(rounded_down(node, opset))
-            elif attributes.find(node, "ceil_mode") is not None and opset < _LEFT_OUT:
-                node.domain, unknown = UNKNOWN, True  # Each call may decide otherwise.
         if unknown:
             owner.opset_import.add(domain=UNKNOWN, version=1)
 

@@ -165,7 +165,10 @@ class ShapeInference:
             assert isinstance(twin.container, GraphProto)
             for name, infos in infos_by_name(twin.container).items():
                 for info in infos if self._stated.follows(scope, name) else ():
-                    if info.type.HasField("tensor_type"):
+                    if not self._stated.overridable:
+                        for dim in info.type.tensor_type.shape.dim:
+                            dim.ClearField("dim_value")
+                    elif info.type.HasField("tensor_type"):
                         info.type.tensor_type.ClearField("shape")
 
     def _infer_graphs(self, skeleton: ModelProto) -> None:
