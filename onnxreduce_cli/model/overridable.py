@@ -1,9 +1,13 @@
-"""Initializers that are graph inputs too: defaults, which the caller of a model may override.
+"""Stated shapes that count for nothing: those that follow from defaults, or from false sizes.
 
+Initializers that are graph inputs too are defaults, which the caller of a model may override.
 Neither such an initializer is a constant, nor any shape that follows from its value. Shape
 inference takes both for certain, and so did whoever stated what it found in the model's
 value_info. So inference reads the model without these defaults, and a shape that is stated of a
 value, and may follow from a default, counts for nothing: what inference finds without it does.
+
+The same goes for what follows from the sizes of pools that onnx and runtimes count otherwise; see
+`model.types.pool_sizes`.
 """
 
 from __future__ import annotations
@@ -15,9 +19,10 @@ from functools import cached_property
 from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxreduce_cli.model.calls import Calls
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.ir_version import INITIALIZERS
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.scope import Scope, with_inner
+from onnxreduce_cli.model.types.pool_sizes import has_miscounted_pool, is_miscounted
 from onnxreduce_cli.model.values import ValueType
 
 #: The inputs whose values decide the shapes of the outputs; None for all of them.
@@ -154,6 +159,10 @@ class Stated:
         found = scope.declared.get(name)
         if found is None or found.dims is None or not self.follows(scope, name):
             return found
+        if not self.overridable:  # Behind a pool the sizes are in doubt, not the rank.
+            return found._replace(
+                dims=tuple(None if isinstance(dim, int) else dim for dim in found.dims)
+            )
         return found._replace(dims=None)
 
     def follows(self, scope: Scope, name: str) -> bool:
@@ -161,9 +170,30 @@ class Stated:
 
         What a function states of its values is not looked into.
         """
-        if not self.overridable:
+        if not self.are_doubtful:
             return False
-        return scope.function is not None or (id(scope), name) in self._marked.shapes
+        return (scope.function is not None and bool(self.overridable)) or (
+            id(scope),
+            name,
+        ) in self._marked.shapes
+
+    @cached_property
+    def are_doubtful(self) -> bool:
+        """Whether stated shapes may follow from a default, or from a false size of a pool."""
+        return (
+            bool(self.overridable)
+            or any(map(has_miscounted_pool, self._graphs))
+            or self._functions_miscount
+        )
+
+    @cached_property
+    def _functions_miscount(self) -> bool:
+        """Whether a function of the model has a pool that onnx and runtimes count otherwise."""
+        return any(
+            is_miscounted(node, default_opset(function) or 0)
+            for function in self._calls.functions.values()
+            for node in with_inner(function.node)
+        )
 
     @cached_property
     def _marked(self) -> _Marks:
@@ -188,6 +218,10 @@ class Stated:
         self, marks: _Marks, scope: Scope, node: NodeProto, read: Sequence[tuple[Scope, str]]
     ) -> _Kind:
         """Return what of a node's outputs follows from defaults: nothing, values, or shapes."""
+        if is_miscounted(node, scope.opset or 0):
+            return _Kind.SHAPE
+        if self._functions_miscount and self._calls.function_of(node) is not None:
+            return _Kind.SHAPE
         kind = max((marks.of(*item) for item in read), default=_Kind.NOTHING)
         if kind is not _Kind.VALUE:
             return kind

@@ -19,11 +19,8 @@ from onnx import (
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.scope import FunctionKey, function_key, with_inner
-from onnxreduce_cli.model.types.placeholders import put_placeholders
+from onnxreduce_cli.model.types.placeholders import UNKNOWN, put_placeholders
 from onnxreduce_cli.model.values import ValueType
-
-#: A domain of which shape inference knows no operator.
-_UNKNOWN = "onnxreduce.unknown"
 
 #: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
 _SMALL = 1024
@@ -160,9 +157,9 @@ def call_skeleton(
     for node in with_inner(graph.node):
         bind(node, bound)
         if any(item.ref_attr_name for item in node.attribute):
-            node.domain = _UNKNOWN
+            node.domain = UNKNOWN
     if any(item.ref_attr_name for item in bound.values()):
-        skeleton.opset_import.add(domain=_UNKNOWN, version=1)
+        skeleton.opset_import.add(domain=UNKNOWN, version=1)
     put_placeholders(graph, default_opset(function) or 0, functions)
     return skeleton
 

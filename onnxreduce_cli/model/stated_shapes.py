@@ -18,6 +18,7 @@ from onnxreduce_cli.model.overridable import drop_defaults, overridable
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.types.pool_sizes import has_miscounted_pool, round_pools_down
 from onnxreduce_cli.model.values import Dims, ValueType, from_proto
 
 #: From this opset on Reshape's inference gives a rank from the length of a computed shape.
@@ -49,11 +50,16 @@ class FalseShape:
 def reveals(found: list[Scope], source: int, target: int) -> bool:
     """Return whether shape inference at `target` covers more of some node than at `source`.
 
+    So it is too where a step may have gone by the size of a pool that runtimes give, which onnx
+    counts otherwise: what is computed of it may have other sizes than stated.
+
     Args:
         found: the scopes of the model as it was.
         source: its opset.
         target: the opset that it is moved to.
     """
+    if any(has_miscounted_pool(scope) for scope in found):
+        return True
     if target <= source:
         return False
     for scope in found:
@@ -82,7 +88,10 @@ def _is_computed(scope: Scope, node: NodeProto) -> bool:
 
 
 def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
-    """Replace, in place, the stated shapes that shape inference contradicts."""
+    """Replace, in place, the stated shapes that shape inference contradicts.
+
+    Those stay with which it agrees once it gives pools the sizes that runtimes do.
+    """
     skeleton = model_skeleton(model)
     drop_defaults(skeleton.graph, overridable(model))
     for scope in _graphs(skeleton):
@@ -91,12 +100,21 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
     inferred = infer_shapes(skeleton, data_prop=False)
     if inferred is None:
         return ()  # A model that onnx cannot type: nothing refutes what it states.
+    at_run_time = inferred
+    if any(map(has_miscounted_pool, _graphs(skeleton))):
+        round_pools_down(skeleton)
+        at_run_time = infer_shapes(skeleton, data_prop=False) or inferred
     found: dict[str, FalseShape] = {}
-    for scope, other in zip(_graphs(model), _graphs(inferred), strict=True):
-        known = {info.name: from_proto(info.type) for info in _stated(other)}
+    for scope, *others in zip(_graphs(model), _graphs(inferred), _graphs(at_run_time), strict=True):
+        known, right = (
+            {info.name: from_proto(info.type) for info in _stated(other)} for other in others
+        )
         for info in _stated(scope):
             stated, real = from_proto(info.type), known.get(info.name)
             if stated is None or stated.dims is None or real is None or real.dims is None:
+                continue
+            sizes = right.get(info.name)
+            if sizes is not None and stated.dims == sizes.dims:
                 continue
             if _contradict(stated.dims, real.dims):
                 dims = tuple(None if _is_generated(dim) else dim for dim in real.dims)

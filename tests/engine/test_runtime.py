@@ -17,7 +17,7 @@ from onnxreduce_cli.targets.reading import parsed
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS
 from onnxreduce_cli.verification import verify
-from tests.support import model, op_types
+from tests.support import assert_same, model, one_node, op_types, run
 
 HEAD = """
 title = "Odd"
@@ -655,3 +655,15 @@ def test_a_constant_that_does_not_fit_the_stated_result() -> None:
         g (float x) => (float[4] y) <float[1,4] c = {1, 2, 3, 4}> { y = Sub(x, c) }""")
     (blocker,) = onnxreduce_cli.plan(source, runtime="opencv==4.6").blockers
     assert "states another shape of the result than it has" in blocker.reason
+
+
+@pytest.mark.parametrize("runtime", ["opencv==4.10", "opencv==4.12"])
+@pytest.mark.parametrize("target", [9, 11])
+@pytest.mark.parametrize("shape", [[], [3]])
+def test_logarithms_of_integers_over_no_axes(runtime: str, target: int, shape: list[int]) -> None:
+    x = np.full(shape, 7, np.int64)
+    source = one_node("ReduceLogSum", 18, {"x": x}, noop_with_empty_axes=1)
+    result = onnxreduce_cli.convert(source, target, runtime=runtime)
+    onnx.checker.check_model(result, full_check=True)
+    ((name, expected),) = run(source, {"x": x}).items()
+    assert_same(expected, run(result, {"x": x})[name])

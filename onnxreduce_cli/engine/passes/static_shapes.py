@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
@@ -14,7 +14,6 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.doubtful_sizes import ScopedName, doubtful_values
 from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
 from onnxreduce_cli.model.fixed_dims import fix_dims
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
@@ -76,13 +75,13 @@ def fixed(model: ModelProto, dims: Mapping[str, int], base_dir: str) -> StaticSh
     removed: list[str] = []
     for _ in range(_ROUNDS):
         model_input = ConversionInput.of(model, base_dir)
-        found = _Folding(model_input, doubtful_values(model_input.scopes, model_input.facts))
+        found = _Folding(model_input)
         if not found.replaced:
             break
         changes += found.changes
         removed += found.apply()
     model_input = ConversionInput.of(model, base_dir)
-    _state_shapes(model_input, doubtful_values(model_input.scopes, model_input.facts))
+    _state_shapes(model_input)
     return StaticShapes(tuple(lines), tuple(changes), tuple(removed))
 
 
@@ -123,9 +122,8 @@ class _Folding:
         changes: what is told of those that something takes the place of.
     """
 
-    def __init__(self, model_input: ConversionInput, doubtful: Collection[ScopedName]) -> None:
+    def __init__(self, model_input: ConversionInput) -> None:
         self._input = model_input
-        self._doubtful = doubtful
         self._facts: Facts = model_input.facts
         self.replaced: list[tuple[Scope, NodeProto, list[NodeProto], list[TensorProto]]] = []
         self.changes: list[Change] = []
@@ -155,8 +153,6 @@ class _Folding:
                     yield scope, node
 
     def _is_foldable(self, scope: Scope, name: str) -> bool:
-        if (id(scope), name) in self._doubtful:
-            return False
         array = self._facts.constant(scope, name)
         if array is None or array.size > _MOST or array.dtype.kind not in "biuf":
             return False
@@ -239,7 +235,7 @@ def _is_made_by_node(scope: Scope, name: str) -> bool:
     return scope.function is not None or name in scope.outputs
 
 
-def _state_shapes(model_input: ConversionInput, doubtful: Collection[ScopedName]) -> None:
+def _state_shapes(model_input: ConversionInput) -> None:
     """State what is known now of shapes that the model states in part, in place."""
     for scope in model_input.scopes:
         graph = scope.container
@@ -248,8 +244,8 @@ def _state_shapes(model_input: ConversionInput, doubtful: Collection[ScopedName]
         for info in (*graph.output, *graph.value_info):
             stated = from_proto(info.type) if info.HasField("type") else None
             known = model_input.facts.type(scope, info.name)
-            if (id(scope), info.name) in doubtful:
-                continue
+            if model_input.facts.stated.follows(scope, info.name):
+                continue  # onnx may count it otherwise, and would refuse it.
             if stated is None or known is None or stated.dims is None or known.dims is None:
                 continue
             if len(stated.dims) == len(known.dims) and stated.dims != known.dims:

@@ -13,6 +13,7 @@ from onnxreduce_cli.model import attribute_ranges
 from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.input_forms import has_form, input_forms
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
+from onnxreduce_cli.model.types.pool_sizes import rounded_down
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 
 #: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
@@ -169,7 +170,7 @@ def infer_from(
     return dict(
         onnx.shape_inference.infer_node_outputs(
             onnx.defs.get_schema(node.op_type, opset),
-            node,
+            rounded_down(node, opset),
             types,
             constants,
             opset_imports=[onnx.helper.make_opsetid("", opset)],

@@ -17,6 +17,9 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import LEARNING, MICROSOFT, is_default
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
 
+#: A domain of which shape inference knows no operator.
+UNKNOWN = "onnxreduce.unknown"
+
 #: What a node's copy becomes: operator, inputs, attributes kept; None leaves it as it is.
 _Rule = Callable[[NodeProto, int], "NodeProto | None"]
 

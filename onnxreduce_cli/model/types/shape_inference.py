@@ -25,6 +25,7 @@ from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
+from onnxreduce_cli.model.types.pool_sizes import round_pools_down
 from onnxreduce_cli.model.types.shapes_by_values import (
     Known,
     StatedShapes,
@@ -144,7 +145,7 @@ class ShapeInference:
         for _, twin in twins:
             assert isinstance(twin.container, GraphProto)
             forget_negative_dims(stated_in(twin.container))
-        if self._stated.overridable:
+        if self._stated.are_doubtful:
             self._drop_defaults(twins)
         if not ordered:
             # Shape inference takes nodes in the order in which they stand.
@@ -164,7 +165,10 @@ class ShapeInference:
             assert isinstance(twin.container, GraphProto)
             for name, infos in infos_by_name(twin.container).items():
                 for info in infos if self._stated.follows(scope, name) else ():
-                    if info.type.HasField("tensor_type"):
+                    if not self._stated.overridable:
+                        for dim in info.type.tensor_type.shape.dim:
+                            dim.ClearField("dim_value")
+                    elif info.type.HasField("tensor_type"):
                         info.type.tensor_type.ClearField("shape")
 
     def _infer_graphs(self, skeleton: ModelProto) -> None:
@@ -290,5 +294,6 @@ class ShapeInference:
 
 
 def _infer_by_onnx(model: ModelProto) -> ModelProto | None:
+    round_pools_down(model)
     # Where onnx cannot type a model, what it declares is all there is.
     return infer_shapes(model, data_prop=True)

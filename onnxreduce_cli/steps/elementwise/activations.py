@@ -15,9 +15,9 @@ from typing import Any
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import widened
+from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.dtypes import INTEGERS, SIGNED
 from onnxreduce_cli.idioms import activations as idioms
 from onnxreduce_cli.idioms.expansion import Expansion, replace_by_last
 from onnxreduce_cli.idioms.writer import Writer
@@ -119,12 +119,21 @@ def thresholded_relu(context: Context) -> None:
 
 @introduced("Shrink", 9, "two comparisons and a choice between x + bias, x - bias and 0")
 def shrink(context: Context) -> None:
-    """``Shrink<lambd=l, bias=b>(x)`` becomes ``Where(x < -l, x + b, Where(x > l, x - b, 0))``."""
+    """``Shrink<lambd=l, bias=b>(x)`` becomes ``Where(x < -l, x + b, Where(x > l, x - b, 0))``.
+
+    Integers are cast to double and back where they cannot hold l and b: that cuts the result.
+    """
     context = context.at(9)  # Where was introduced by the same opset; its own step goes on.
     op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its limits have that dtype")
     lambd, bias = context.value("lambd", 0.5), context.value("bias", 0.0)
+    own_type = elem_type
+    if elem_type in INTEGERS and not (
+        elem_type in SIGNED and float(lambd).is_integer() and float(bias).is_integer()
+    ):
+        elem_type = TensorProto.DOUBLE
+        data = cast(context, data, elem_type)
 
     def number(value: float, hint: str) -> str:
         return context.scalar(value, hint, elem_type)
@@ -133,7 +142,9 @@ def shrink(context: Context) -> None:
     above = op.Greater(data, number(lambd, "highest"))
     raised = op.Add(data, number(bias, "bias"))
     lowered = op.Sub(data, number(bias, "bias"))
-    inner = op.Where(above, lowered, number(0, "zero"))
+    if own_type != elem_type:
+        raised, lowered = (cast(context, name, own_type) for name in (raised, lowered))
+    inner = op.Where(above, lowered, context.scalar(0, "zero", own_type))
     context.replace("Where", [below, raised, inner], keep=())
 
 

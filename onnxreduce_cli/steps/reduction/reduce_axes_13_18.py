@@ -88,7 +88,7 @@ def elementwise_part(context: Context, given: str = "") -> None:
     if integer and (part == "Log" or (part != "Identity" and context.target_opset < 6)):
         # Log takes floats only, and so did Abs and Mul before opset 6.
         context.replace(
-            inputs=[context.op.Unsqueeze(data, context.array([0], "axes"))],
+            inputs=[unsqueezed(context, data, [0])],
             keep=(),
             keepdims=0,
             axes=[0],

@@ -228,7 +228,8 @@ def _counts_back(node: NodeProto, opset: int) -> bool:
     """Return whether a node counts axes from the back where its definition does not say how.
 
     Executors take what exporters wrote; what this program writes keeps to the definition. That
-    knows negative axes where its default is one, or where its text, but for this, came later.
+    knows negative axes where its default is one, where it says what a "negative value" means, or
+    where its text, but for this, came later.
     """
     versions = schemas.versions(node.op_type)
     if _NEGATIVE_AXES not in versions:
@@ -239,5 +240,9 @@ def _counts_back(node: NodeProto, opset: int) -> bool:
         if item.name in ("axis", "axes")
         for axis in (item.i, *item.ints)
     ]
-    default = schemas.schema(node.op_type, opset).attributes.get("axis")
-    return any(axis < 0 for axis in axes) and (default is None or default.default_value.i >= 0)
+    defined = schemas.schema(node.op_type, opset).attributes.get("axis")
+    if defined is not None and (
+        defined.default_value.i < 0 or "negative value" in defined.description.lower()
+    ):
+        return False
+    return any(axis < 0 for axis in axes)

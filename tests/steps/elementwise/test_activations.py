@@ -71,6 +71,19 @@ def test_element_wise(
     converts(one_node(op_type, opset, empty, **attributes), targets[-1], empty)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize(
+    ("lambd", "bias"), [(0.5, 0.5), (1.0, -0.7), (2.5, 1.5), (-1.5, 0.0), (1.0, 1.0)]
+)
+def test_shrink_of_integers(dtype: type, lambd: float, bias: float) -> None:
+    data = np.array([-5, -2, -1, 0, 1, 2, 5, 100]).clip(np.iinfo(dtype).min).astype(dtype)
+    # What chooses below opset 9 needs the size of the smaller integers.
+    shapes = {"x": ["N"]} if data.itemsize > 1 else None
+    source = one_node("Shrink", 13, {"x": data}, shapes=shapes, lambd=lambd, bias=bias)
+    for target in (8, 7):
+        converts(source, target, {"x": data}, exact=True)
+
+
 @pytest.mark.parametrize("alpha", [-1.0, -2.0, 0.0, -0.0])
 def test_celu_with_alpha_that_is_not_positive(alpha: float) -> None:
     x = np.array([-300, -3, -1e-6, -0.0, 0, 0.5, 3, 1e30, np.inf, -np.inf, np.nan], np.float32)

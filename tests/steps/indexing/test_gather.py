@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, model, one_node, op_types
+import onnxreduce_cli
+from tests.support import assert_same, converts, model, one_node, op_types, run
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -47,3 +48,20 @@ def test_gather_from_front_leaves_what_counts():
     )
     result = converts(source, 10, {"x": X})
     assert op_types(result) == op_types(source)
+
+
+@pytest.mark.parametrize("target", [7, 10])
+@pytest.mark.parametrize(("op_type", "more"), [("Gather", ""), ("ScatterElements", ", u")])
+def test_axis_from_the_back_passes_checks(op_type, more, target):
+    """Definitions of old take such an axis: "Negative value means counting dimensions ..."."""
+    source = model(
+        f"""<ir_version: 6, opset_import: ["" : 11]>
+        g (float[N, 3] x, int64[N, 2] i, float[N, 2] u) => (y) {{
+            y = {op_type}<axis = -1>(x, i{more})
+        }}""".replace("(y)", "(float[N, 3] y)" if more else "(float[N, N, 2] y)")
+    )
+    target = max(target, 9) if more else target
+    result = onnxreduce_cli.convert(source, target)
+    i = np.array([[-1, 0], [1, -3]])
+    inputs = {"x": X[:2, :3], "i": i, "u": X[1:3, :2]}
+    assert_same(run(source, inputs)["y"], run(result, inputs)["y"])

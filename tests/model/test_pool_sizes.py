@@ -1,0 +1,160 @@
+"""Sizes of pools whose last window may begin in the padding behind the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime as ort
+import pytest
+
+import onnxreduce_cli
+from onnxreduce_cli.model.types.pool_sizes import round_pools_down
+from tests.model.known import facts_of
+from tests.support import assert_same, model, run
+
+POOL = "kernel_shape = [2], strides = [2], ceil_mode = 1, pads = [0, 1]"
+GEOMETRIES = [
+    (POOL, [6]),
+    (POOL, [5]),
+    (POOL.replace("[0, 1]", "[1, 1]"), [5]),
+    ("kernel_shape = [2], strides = [2], ceil_mode = 1", [5]),
+    ("kernel_shape = [2], strides = [4], ceil_mode = 1", [7]),
+    ("kernel_shape = [1], strides = [3], ceil_mode = 1, auto_pad = \"VALID\"", [5]),
+    ("kernel_shape = [2], strides = [2], ceil_mode = 1, auto_pad = \"SAME_UPPER\"", [6]),
+    ("kernel_shape = [2], strides = [3], ceil_mode = 1, pads = [0, 1], dilations = [2]", [6]),
+    ("kernel_shape = [2, 3], strides = [2, 1], ceil_mode = 1, pads = [0, 0, 1, 1]", [6, 5]),
+]  # fmt: skip
+
+
+def shapes(nodes: str, size: int = 6, more: str = "", opset: int = 19) -> dict[str, object]:
+    """The dimensions of values that nodes make of x, of [1, 2, size]."""
+    source = model(f"""<ir_version: 8, opset_import: ["" : {opset}, "local" : 1]>
+        g (float[1,2,{size}] x, bool c) => (float[?,?,?] y) {{ {nodes} }} {more}""")
+    facts, scopes = facts_of(source)
+    names = [(scope, name) for scope in scopes for name in scope.producers if name]
+    types = {name: facts.type(scope, name) for scope, name in names}
+    return {name: known.dims for name, known in types.items() if known is not None}
+
+
+@pytest.mark.parametrize("op_type", ["AveragePool", "LpPool", "MaxPool"])
+@pytest.mark.parametrize(("attributes", "spatial"), GEOMETRIES)
+def test_sizes_are_those_of_onnxruntime(op_type: str, attributes: str, spatial: list[int]) -> None:
+    dims = ", ".join("?" for _ in (1, 2, *spatial))
+    source = model(f"""<ir_version: 8, opset_import: ["" : 19]>
+        g (float[1, 2, {", ".join(map(str, spatial))}] x) => (float[{dims}] y) {{
+            y = {op_type}<{attributes}>(x)
+        }}""")
+    facts, scopes = facts_of(source)
+    expected = run(source, {"x": np.ones((1, 2, *spatial), np.float32)})["y"].shape
+    known = facts.type(scopes[0], "y")
+    assert known is not None
+    assert known.dims == expected
+
+
+def test_what_follows_from_them() -> None:
+    pool = f"p = MaxPool<{POOL}>(x)"
+    assert shapes(f"{pool} y = Concat<axis = 2>(p, x)")["y"] == (1, 2, 9)
+    inside = f"t = {pool[4:]}"
+    branches = (
+        f"then_branch = a () => (t) {{ {inside} }}, else_branch = b () => (e) {{ e = Neg(x) }}"
+    )
+    known = shapes(f"y = If (c) <{branches}>")
+    assert known["t"] == (1, 2, 3)
+
+
+def test_within_functions() -> None:
+    imports = '<domain: "local", opset_import: ["" : 19]>'
+    function = f"{imports} F (a) => (b) {{ p = MaxPool<{POOL}>(a) b = Neg(p) }}"
+    known = shapes("n = Neg(x) y = local.F(n)", more=function)
+    assert (known["p"], known["b"], known["y"]) == ((1, 2, 3),) * 3
+    referring = function.replace("F (a)", "F <k> (a)").replace("kernel_shape", "kernel_shape: ints")
+    referring = referring.replace("= [2]", "= @k", 1)
+    call = "y = local.F<k = [2]>(x)"
+    known = shapes(call, more=referring)
+    assert known["b"] == (1, 2, 3)
+    assert known["y"] == (None, None, None)  # As far as is stated.
+
+
+def test_functions_with_attributes_convert() -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 12, "local" : 1]>
+        g (float[1,2,6] x) => (float[?,?,?] y) {{ y = local.F<k = [2]>(x) }}
+        <domain: "local", opset_import: ["" : 12]> F <k> (a) => (b) {{
+            p = MaxPool<{POOL.replace("kernel_shape = [2]", "kernel_shape: ints = @k")}>(a)
+            b = Softmax<axis = 1>(p)
+        }}""")
+    result = onnxreduce_cli.convert(source, 13)
+    feeds = {"x": np.random.default_rng(0).random((1, 2, 6)).astype(np.float32)}
+    assert_same(run(source, feeds)["y"], run(result, feeds)["y"])
+
+
+def test_no_other_pool_is_replaced() -> None:
+    for attributes in ("", ", ceil_mode = 1", ", ceil_mode = 1, pads = [1, 0]"):
+        source = model(f"""<ir_version: 8, opset_import: ["" : 19]>
+            g (float[1,2,6] x) => (float[?,?,?] y) {{
+                y = MaxPool<kernel_shape = [2], strides = [2]{attributes}>(x) }}""")
+        copy = onnx.ModelProto.FromString(source.SerializeToString())
+        round_pools_down(copy)
+        assert copy == source
+
+
+@pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize("reader", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("axes", [1, 2])
+@pytest.mark.parametrize("stated", [False, True])
+def test_results_run(op_type: str, reader: str, axes: int, stated: bool) -> None:
+    attributes = ", ".join(
+        f"{name} = {values * axes}"
+        for name, values in {"kernel_shape": [2], "strides": [2]}.items()
+    )
+    pads = [0] * axes + [1] * axes
+    open_dims = ", ".join("?" * (2 + axes))
+    source = model(f"""<ir_version: 6, opset_import: ["" : 11]>
+        g (float[1, 2{", 6" * axes}] x) => (float[{open_dims}] y) {{
+            p = {op_type}<{attributes}, ceil_mode = 1, pads = {pads}>(x)
+            y = {reader}<axis = 1>(p)
+        }}""")
+    if stated:
+        source = onnx.shape_inference.infer_shapes(source)
+    result = onnxreduce_cli.convert(source, 13)
+    onnx.checker.check_model(result, full_check=True)
+    feeds = {"x": np.random.default_rng(0).random((1, 2, *[6] * axes)).astype(np.float32)}
+    assert_same(run(source, feeds)["y"], run(result, feeds)["y"])
+    optimized = ort.InferenceSession(result.SerializeToString()).run(None, feeds)
+    assert_same(run(source, feeds)["y"], optimized[0])
+
+
+@pytest.mark.parametrize("target", [13, 22])
+def test_right_stated_shapes_stay(target: int) -> None:
+    source = onnx.parser.parse_model(f"""<ir_version: 6, opset_import: ["" : 12]>
+        g (float[1,2,6] x) => (float[1,2,3] y) {{ y = MaxPool<{POOL}>(x) }}""")
+    result = onnxreduce_cli.convert(source, target)
+    assert result.graph.output[0] == source.graph.output[0]
+
+
+@pytest.mark.parametrize("op_type", ["AveragePool", "LpPool", "MaxPool"])
+@pytest.mark.parametrize(("source", "target"), [(21, 9), (21, 17), (18, 21), (18, 22), (22, 18)])
+def test_fixed_dimensions_state_no_miscounted_size(op_type: str, source: int, target: int) -> None:
+    before = model(f"""<ir_version: 8, opset_import: ["" : {source}]>
+        g (float[1,2,H] x) => (float[?,?,?] y, int64[3] s) {{
+            p = {op_type}<{POOL}>(x)  y = Identity(p)  s = Shape(p)
+        }}""")
+    after = onnxreduce_cli.convert(before, target, dims={"H": 6})
+    onnx.checker.check_model(after, full_check=True)
+    feeds = {"x": np.random.default_rng(0).random((1, 2, 6)).astype(np.float32)}
+    expected, found = run(before, feeds), run(after, feeds)
+    assert expected["s"].tolist() == [1, 2, 3]
+    for name in ("y", "s"):
+        assert_same(expected[name], found[name])
+
+
+def test_fixed_dimensions_state_no_miscounted_size_of_calls() -> None:
+    before = model(f"""<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
+        g (float[1,2,H] x) => (float[?,?,?] y) {{ y = local.F(x) }}
+        <domain: "local", opset_import: ["" : 18]> F (a) => (b) {{
+            p = MaxPool<{POOL}>(a)  b = Neg(p)
+        }}""")
+    after = onnxreduce_cli.convert(before, 17, dims={"H": 6})
+    onnx.checker.check_model(after, full_check=True)
+    feeds = {"x": np.random.default_rng(0).random((1, 2, 6)).astype(np.float32)}
+    assert_same(run(before, feeds)["y"], run(after, feeds)["y"])
