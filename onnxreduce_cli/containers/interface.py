@@ -12,10 +12,10 @@ from onnxreduce_cli.containers.values import (
     UnchangedContainer,
     UnwritableError,
 )
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import elem_type_of, from_proto
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 
 class OutputWriter(RewriteState):

@@ -16,7 +16,7 @@ from onnxreduce_cli.containers.values import (
     UnchangedContainer,
     UnwritableError,
 )
-from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.graph import attributes
 
 #: Emits a node's replacement and records how its outputs are represented; returns whether the node
 #: is replaced.

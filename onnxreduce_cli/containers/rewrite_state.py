@@ -14,8 +14,8 @@ from onnxreduce_cli.containers.values import (
     UnchangedContainer,
     UnwritableError,
 )
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
 
 #: The containers that a graph sees by name, also in the graphs around it.

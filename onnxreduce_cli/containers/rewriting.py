@@ -19,12 +19,12 @@ from onnxreduce_cli.containers.values import (
     tensor_names,
     tensor_types,
 )
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.dead_values import reads
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.edit import Edits, apply_edits
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.dead_values import names_read
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.edit import Edits, apply_edits
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
 from onnxreduce_cli.model.types.facts import Facts
 
 #: The nodes of a scope, each with the nodes that replace it; None where it stays.
@@ -169,7 +169,7 @@ class _ModelRewriter(OutputWriter):
             for item in reversed([node] if new is None else new):
                 if id(item) not in self.op.emitted or not read.isdisjoint(item.output):
                     kept.append(item)
-                    read.update(reads(item))
+                    read.update(names_read(item))
             if new is not None:
                 new[:] = reversed(kept)
         return read

@@ -21,7 +21,7 @@ from onnxreduce_cli.containers.values import (
     tensor_names,
     tensor_types,
 )
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 #: A scan output of a Loop's body: its name and type in one round.
 Collected = tuple[str, TensorType]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.diffing.content import content_key
-from onnxreduce_cli.model.names import without_absent_last
-from onnxreduce_cli.model.scope import Scope, called_key, subgraphs, with_inner
+from onnxreduce_cli.model.graph.names import without_absent_last
+from onnxreduce_cli.model.graph.scope import Scope, called_key, subgraphs, with_inner
 
 #: Returns the key by which a node is paired with another; None for no pair.
 _Key = Callable[[NodeProto], Hashable]

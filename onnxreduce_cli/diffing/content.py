@@ -8,11 +8,11 @@ from typing import Any
 
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, Recoded, size_of
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.tensors import tensors
-from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.model.weights import clear_data, data_of, stored_files
+from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, RecodedRange, total_size
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.file.tensors import tensors
+from onnxreduce_cli.model.file.weights import clear_data, data_of, stored_files
+from onnxreduce_cli.model.graph.values import dtype_name
 from onnxreduce_cli.text import shortened
 
 #: Up to how many bytes data is compared itself; more is compared by its hash.
@@ -51,7 +51,7 @@ class ContentHashes:
 
 def _parts(data: Sequence[ByteRange]) -> Iterator[bytes | memoryview]:
     for item in data:
-        if isinstance(item, (FileRange, Recoded)):
+        if isinstance(item, (FileRange, RecodedRange)):
             yield from item.chunks()
         else:
             yield item
@@ -69,7 +69,7 @@ def put_hashes(document: Document, hashes: ContentHashes) -> None:
         if tensor.data_type == TensorProto.STRING:
             continue
         data = data_of(document, tensor, stored)
-        if size_of(data) <= _SMALL:
+        if total_size(data) <= _SMALL:
             content = b"".join(_parts(data))
             clear_data(tensor)
             tensor.raw_data = content

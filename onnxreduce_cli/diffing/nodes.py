@@ -13,9 +13,9 @@ from onnxreduce_cli.diffing.content import small_array, tensor_text
 from onnxreduce_cli.diffing.results import Difference, DiffNode
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.dead_values import reads
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, called_key, with_inner
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.dead_values import names_read
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, called_key, with_inner
 from onnxreduce_cli.text import listed
 
 #: The fields of a node that do not change what it computes.
@@ -136,7 +136,7 @@ class NodeComparison:
                 continue
             self._new.pop(id(item), None)
             found[id(item)] = item
-            for name in reads(item):
+            for name in names_read(item):
                 if name in made and (name not in self._values or name in node.output):
                     maker = made[name]
                     waiting += [maker] if not _is_constant(maker) else []
@@ -146,14 +146,14 @@ class NodeComparison:
         """Return the vanished nodes that computed a node's inputs, unless these are constant."""
         found: dict[int, NodeProto] = {}
         made = self._a.producers
-        waiting = list(reads(node))
+        waiting = list(names_read(node))
         while waiting:
             name = waiting.pop()
             maker = made.get(name)
             if maker is None or name in self._static or self._gone.pop(id(maker), None) is None:
                 continue
             found[id(maker)] = maker
-            waiting += reads(maker)
+            waiting += names_read(maker)
         return sorted(found.values(), key=lambda item: self._places[id(item)])
 
     def _edits(self, node: NodeProto, result: list[NodeProto]) -> Iterator[str]:

@@ -19,8 +19,8 @@ from onnxreduce_cli.executor.prepare import (
     prepare_graph,
     read_opsets,
 )
-from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.weights import mappable
+from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.file.weights import mappable
 
 _TOO_DEEP = "the model's subgraphs or functions nest too deeply"
 

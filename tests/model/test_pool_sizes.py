@@ -10,7 +10,7 @@ import pytest
 
 import onnxreduce_cli
 from onnxreduce_cli.model.types.pool_sizes import round_pools_down
-from tests.model.known import facts_of
+from tests.model.types.known import facts_of
 from tests.support import assert_same, model, run
 
 POOL = "kernel_shape = [2], strides = [2], ceil_mode = 1, pads = [0, 1]"

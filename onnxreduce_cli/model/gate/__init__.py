@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
-from onnxreduce_cli.model.gate.model import check
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.gate.model import check_model
+from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.types.facts import Facts
 
 __all__ = ["admit", "check"]
@@ -30,5 +30,5 @@ def admit(model: ModelProto, base_dir: str = "") -> Facts:
         InvalidModelError: what is wrong with it, and where.
     """
     found = scopes(model)
-    check(model, found)
+    check_model(model, found)
     return Facts(model, found, base_dir)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from onnxreduce_cli.model.attributes import find, of_call
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, function_label
+from onnxreduce_cli.model.graph.attributes import find, of_call
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, called_key, function_label
 from onnxreduce_cli.text import quoted
 
 
@@ -62,7 +62,7 @@ class Equations:
 
 
 def _is_sound(equation: AttributeProto) -> bool:
-    from onnxreduce_cli.model.equations import is_equation
+    from onnxreduce_cli.model.gate.equations import is_equation
 
     return bool(equation.ref_attr_name) or is_equation(_text(equation))
 

@@ -8,20 +8,19 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetId
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
-from onnxreduce_cli.model import attribute_ranges
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
+from onnxreduce_cli.model.gate import attribute_ranges, attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.equations import Equations
 from onnxreduce_cli.model.gate.references import References
 from onnxreduce_cli.model.gate.text import first_no_text
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, Scope
 from onnxreduce_cli.text import quoted
 
 #: The latest version that onnx can be asked about.
 _LATEST = (1 << 31) - 1
 
 
-def check(model: ModelProto, found: Sequence[Scope]) -> None:
+def check_model(model: ModelProto, found: Sequence[Scope]) -> None:
     """Look a model over; it takes time in proportion to the model's size.
 
     Args:
@@ -40,7 +39,7 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
         assert isinstance(scope.container, FunctionProto)
         known[key] = scope.container
         _check_imports(scope.container, f"{scope.label}: ")
-    nodes = _Nodes(model, known, Equations(found, known))
+    nodes = _NodeChecks(model, known, Equations(found, known))
     for scope in found:
         if isinstance(scope.container, GraphProto):
             _check_graph(scope, scope.container)
@@ -70,20 +69,20 @@ def _check_graph(scope: Scope, graph: GraphProto) -> None:
     if wrong is not None:
         raise InvalidModelError(f"{place}the name {quoted(wrong)} is not UTF-8")
     for tensor in graph.initializer:
-        problem = tensors.problem(tensor)
+        problem = tensors.tensor_problem(tensor)
         if problem is not None:
             raise InvalidModelError(
                 f"{place}initializer {quoted(tensor.name)} {problem}; mend the model"
             )
     for sparse in graph.sparse_initializer:
-        problem = tensors.sparse_problem(sparse)
+        problem = tensors.sparse_tensor_problem(sparse)
         if problem is not None:
             raise InvalidModelError(
                 f"{place}sparse initializer {quoted(sparse.values.name)} {problem}; mend the model"
             )
 
 
-class _Nodes:
+class _NodeChecks:
     """The nodes of one model.
 
     Attributes:
@@ -99,7 +98,7 @@ class _Nodes:
         self._model, self._functions = model, functions
         self._equations, self._references = equations, References()
 
-    def check(self, scope: Scope) -> None:
+    def check_model(self, scope: Scope) -> None:
         """Refuse what is wrong with the nodes of a scope."""
         imports = {entry.domain: entry.version for entry in self._imports(scope)}
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
@@ -125,7 +124,9 @@ class _Nodes:
             return f"the name {quoted(wrong)} is not UTF-8"
         default = is_default(domain)
         function = self._functions.get((domain, op_type, overload)) if self._functions else None
-        found = attributes.problem(node.attribute[:], texts=default or function is not None)
+        found = attributes.attribute_problem(
+            node.attribute[:], texts=default or function is not None
+        )
         if found is not None:
             return found
         if function is not None:
@@ -139,9 +140,9 @@ class _Nodes:
             return None
         found = schemas.invalid(node, read_at, "" if default else domain)
         if found is None and default and op_type in GRAPH_OPERATORS:
-            found = bodies.problem(node, op_type, read_at)
+            found = bodies.subgraph_problem(node, op_type, read_at)
         if found is None and default:
-            found = attribute_ranges.problem(node)
+            found = attribute_ranges.range_problem(node)
         if found is None and default and op_type == "Einsum":
             found = self._equations.problem(node)
         return found

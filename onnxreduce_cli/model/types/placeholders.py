@@ -13,9 +13,9 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import LEARNING, MICROSOFT, is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
 
 #: A domain of which shape inference knows no operator.
 UNKNOWN = "onnxreduce.unknown"
@@ -61,10 +61,10 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Container[Functio
         opset: the default domain's.
         functions: what nodes call the model's own by, which an operator's name may mean instead.
     """
-    looked_at = _OPERATORS | GRAPH_OPERATORS
+    relevant = _OPERATORS | GRAPH_OPERATORS
     graphs = [graph]
     while graphs:
-        for node in [n for n in graphs.pop().node if n.op_type in looked_at or n.domain]:
+        for node in [n for n in graphs.pop().node if n.op_type in relevant or n.domain]:
             graphs += [subgraph for _, subgraph in subgraphs(node)]
             key = ("" if is_default(node.domain) else node.domain, node.op_type)
             called = called_key(node) in functions

@@ -11,9 +11,9 @@ from typing import Any
 
 from onnx import FunctionProto, ModelProto, NodeProto, helper
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.model.types.placeholders import UNKNOWN
 
 _POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})

@@ -26,7 +26,7 @@ from onnxreduce_cli.emit.loops import (
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import COUNTING_FROM
 from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.model.values import ValueType, numpy_dtype
+from onnxreduce_cli.model.graph.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
 
 

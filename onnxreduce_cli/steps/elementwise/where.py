@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, Term, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, static_dims
-from onnxreduce_cli.model import folding
+from onnxreduce_cli.model.graph import folding
 from onnxreduce_cli.steps.registry import introduced
 
 

@@ -13,8 +13,8 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS
-from onnxreduce_cli.model.folding import LIMIT
-from onnxreduce_cli.model.values import CONSTANT_DTYPES, dtype_name, exactly_in
+from onnxreduce_cli.model.graph.folding import LIMIT
+from onnxreduce_cli.model.graph.values import CONSTANT_DTYPES, dtype_name, exactly_in
 from onnxreduce_cli.steps.registry import down
 
 

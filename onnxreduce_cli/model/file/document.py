@@ -1,0 +1,340 @@
+"""Model files: read in every form that onnx reads, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import onnx
+from google.protobuf import json_format, text_format
+from google.protobuf.message import DecodeError
+from onnx import ModelProto
+from onnx.serialization import registry
+
+from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.model.file import nesting
+from onnxreduce_cli.model.file.byte_ranges import (
+    ByteRange,
+    FileRange,
+    StoredFile,
+    total_size,
+    write,
+)
+from onnxreduce_cli.model.file.outline import Outline
+from onnxreduce_cli.model.file.tensors import tensors
+
+#: Stands for standard input and output.
+STREAM = "-"
+
+#: Protobuf holds no message of more bytes.
+LARGEST = (1 << 31) - 1
+
+#: How many bytes are read at a time where it is not known how many there are.
+_PART = 1 << 20
+
+#: Smaller files are parsed as they are. Measured: walking 64 MiB of nodes, of which there is
+#: nothing to leave out, takes half a second; reading and writing 64 MiB of weights no longer.
+_OUTLINED = 1 << 26
+
+#: How a file begins that stands for one that Git LFS has not fetched.
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+#: Every reference to external data has this key.
+_EXTERNAL_MARK = b"location"
+
+
+@dataclass(slots=True)
+class Document:
+    """A model, as it was read where it comes from a file or a stream.
+
+    Attributes:
+        model: the model. External data is left where it is; of a large file so is the data of
+            large tensors, which to the model is external data too.
+        source: what it was read from.
+        format: the serialisation, as `onnx.load` names it, such as ``protobuf`` or ``json``.
+        base_dir: the folder that external data is relative to; empty for a stream.
+        outline: what was left out of the model.
+        has_external_data: False only where no tensor has its data in another file.
+    """
+
+    model: ModelProto
+    source: ByteRange = b""
+    format: str = "protobuf"
+    base_dir: str = ""
+    outline: Outline = field(default_factory=Outline)
+    has_external_data: bool = True
+
+    def byte_ranges(self, form: str) -> list[ByteRange]:
+        """The model as it is now, in a serialisation.
+
+        Raises:
+            InvalidModelError: it is too large for protobuf.
+        """
+        if form != "protobuf":
+            return [serialize(self.whole(), form)]
+        byte_ranges = self.outline.embed(serialize(self.model, form))
+        size = total_size(byte_ranges)
+        if size > LARGEST:
+            raise InvalidModelError(
+                f"the model has {size / 1e9:.2f} GB and protobuf holds no more than 2.14; put "
+                "weights in a file of their own: --external-data-threshold 1MB"
+            )
+        return byte_ranges
+
+    def whole(self) -> ModelProto:
+        """Return the model with the data that was left out put back into its tensors."""
+        if self.outline:
+            self.outline.fill(tensors(self.model))
+        return self.model
+
+
+def format_of(path: str) -> str:
+    """The serialisation that a file's extension means; protobuf where it means none."""
+    extension = Path(path).suffix
+    return registry.get_format_from_file_extension(extension) or "protobuf"
+
+
+def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Document:
+    """Read a model from a file, or from `stream` where the path is ``-``.
+
+    Raises:
+        InvalidModelError: it cannot be read, or is no model.
+    """
+    name = os.fspath(path)
+    outline = Outline()
+    source: ByteRange
+    try:
+        if name == STREAM and stream is not None:
+            content = source = read_whole(stream)
+            base_dir, form = "", "protobuf"
+        else:
+            base_dir, form = os.path.dirname(os.path.abspath(name)), format_of(name)
+            content, source = _read(name, outline if form == "protobuf" else None)
+    except OSError as error:
+        if os.path.isdir(name):
+            raise InvalidModelError(f"{name} is a folder; name a model in it") from error
+        raise InvalidModelError(f"{name} cannot be read: {error.strerror}") from error
+    has_external_data = content.count(_EXTERNAL_MARK) > len(outline)
+    model = _parse(content, form, name)
+    return Document(model, source, form, base_dir, outline, has_external_data)
+
+
+def _read(path: str, outline: Outline | None) -> tuple[bytes, ByteRange]:
+    """A file's content, large tensors left out where there is an outline; and all of it."""
+    if not os.path.isfile(path):
+        with open(path, "rb") as pipe:  # Or a device, that is not to be read twice.
+            content = read_whole(pipe)
+        return content, content
+    stored = StoredFile.at(path)
+    if stored.size > LARGEST:
+        raise _too_large()
+    with stored.opened() as file:
+        if outline is not None and stored.size >= _OUTLINED:
+            content = outline.read(file, stored)
+        else:
+            content = file.read()
+    return content, FileRange(stored, 0, stored.size)
+
+
+def read_whole(file: IO[bytes]) -> bytes:
+    """Return all that a file holds, which may be a pipe or a device without an end.
+
+    Raises:
+        OSError: it cannot be read, or holds more than a message of protobuf does.
+    """
+    content = io.BytesIO()
+    while part := file.read(_PART):
+        if content.tell() + len(part) > LARGEST:
+            raise _too_large()
+        content.write(part)
+    return content.getvalue()
+
+
+def _too_large() -> OSError:
+    return OSError(
+        errno.EFBIG,
+        "it is larger than 2.14 GB, and protobuf, which models and tensors are stored in, holds no "
+        "more; weights of a larger model are in files of their own",
+    )
+
+
+def _parse(content: bytes, form: str, name: str) -> ModelProto:
+    if not content:
+        raise InvalidModelError(f"{name} is empty")
+    if content.startswith(_POINTER):
+        raise InvalidModelError(f"{name} is what Git LFS keeps in place of a model: git lfs pull")
+    try:
+        if form == "protobuf":
+            model = ModelProto.FromString(content)
+        else:
+            with warnings.catch_warnings():
+                # The textual form calls itself experimental each time.
+                warnings.simplefilter("ignore", UserWarning)
+                model = registry.get(form).deserialize_proto(content, ModelProto())
+    except DecodeError as error:
+        raise InvalidModelError(
+            _is_foreign(content, name) or f"{name} {_unreadable(content)}"
+        ) from error
+    except onnx.parser.ParseError as error:
+        # Its text is bytes, and says on three lines where, amid what, and what is wrong.
+        message = error.args[0].decode(errors="replace") if error.args else ""
+        text = ", ".join(line.strip() for line in message.splitlines())
+        raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
+    except (ValueError, json_format.Error, text_format.Error) as error:
+        first = str(error).strip().splitlines()
+        raise InvalidModelError(
+            f"{name} is no ONNX model in {form} form: {first[0] if first else error}"
+        ) from error
+    if not model.HasField("graph"):
+        raise InvalidModelError(
+            _is_foreign(content, name)
+            or f"{name} is no ONNX model: it has no graph; of a TensorFlow model (.pb) make one: "
+            "pip install tf2onnx; python -m tf2onnx.convert"
+        )
+    return model
+
+
+def _unreadable(content: bytes) -> str:
+    """Return what is said of a file's bytes that protobuf cannot parse."""
+    if nesting.depth(content) > nesting.LIMIT:
+        return (
+            "cannot be read: its graphs or types nest deeper than protobuf reads, which is 32 "
+            "levels of If; export it with fewer"
+        )
+    return "is no ONNX model in protobuf form: it is cut short, or something else"
+
+
+def _is_foreign(content: bytes, name: str) -> str | None:
+    """Return what is said of a file that is known to be something else; None if it is not."""
+    from onnxreduce_cli.model.file.foreign import foreign_format
+
+    found = foreign_format(content)
+    return None if found is None else f"{name} is no ONNX model but {found}"
+
+
+def serialize(model: ModelProto, form: str) -> bytes:
+    """A model's bytes in a serialisation."""
+    if form == "protobuf":
+        content: bytes = model.SerializeToString()
+        return content
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return bytes(registry.get(form).serialize_proto(model))
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[IO[bytes]]:
+    """Write a file whole or not at all: to a temporary one beside it, renamed at the end.
+
+    Whatever goes wrong before the end, a file that was there stays as it was. Only a process that
+    is killed leaves the temporary one behind: ``.NAME.*.part`` and the extension. The file given
+    has its path as `name`.
+
+    Args:
+        path: the file.
+        lasting: whether to wait until it is on the disk in any case; it always is before it takes
+            the place of another.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    # Through a symbolic link, so that what it points to is replaced, not the link.
+    final = os.path.realpath(path)
+    if os.path.exists(final) and not os.path.isfile(final):
+        # A device or a pipe would be gone, and a file in its place.
+        raise OSError(errno.EINVAL, "It is no regular file", os.fspath(path))
+    stem, extension = os.path.splitext(os.path.basename(final))
+    temporary = None
+    try:
+        # A name may be as long as the file system takes, and the temporary one is longer.
+        prefix, suffix = f".{stem[:40]}.", f".part{extension}"
+        handle, temporary = tempfile.mkstemp(suffix, prefix, os.path.dirname(final))
+        os.close(handle)
+        with ExitStack() as undo:
+            undo.callback(_remove, temporary)
+            # Not to be emptied, which it is already: a file that was, ext4 writes out when it is
+            # closed, and that takes longer than to copy it.
+            with open(temporary, "r+b") as file:
+                yield file
+                file.flush()
+                # What is replaced is lost, so its successor must be on the disk before. A new file
+                # that a power cut takes is made again from its source: no need to wait for the
+                # disk, which takes as long again as the copying.
+                if lasting or os.path.exists(final):
+                    os.fsync(file.fileno())
+            os.chmod(temporary, _mode(final))
+            os.replace(temporary, final)
+            undo.pop_all()
+    except OSError as error:
+        if temporary is None:
+            raise _no_place(error, final) from error
+        # Users know the file by its own name.
+        if error.filename in (None, temporary):
+            error.filename = final
+        raise
+
+
+@contextmanager
+def temporary(content: list[ByteRange], folder: str = "") -> Iterator[str]:
+    """Write a model to a file that is there for a while, and give its path.
+
+    It is closed, as Windows lets nobody else open a temporary file that is not.
+
+    Args:
+        content: the model's bytes.
+        folder: where; empty for where temporary files go.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    handle, path = tempfile.mkstemp(".onnx", "onnxreduce-", folder or None)
+    with ExitStack() as undo:
+        undo.callback(_remove, path)
+        with os.fdopen(handle, "wb") as file:
+            write(content, file)
+        yield path
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder, and those that it is in, where there is none.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise _no_place(error, os.path.abspath(path)) from error
+
+
+def _no_place(error: OSError, path: str) -> OSError:
+    """Say of a file or folder that cannot be made where that is, and what to do."""
+    if isinstance(error, FileExistsError):
+        return FileExistsError(error.errno, "it is a file, not a folder; name another", path)
+    folder = os.path.dirname(path)
+    problem = f"nothing can be made in the folder {folder} ({error.strerror}); name another folder"
+    return OSError(error.errno, problem, path)
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _mode(path: str) -> int:
+    """The permissions of the file that is replaced, or those that a new file gets."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

@@ -1,0 +1,239 @@
+"""One dtype in place of another, in all that a model holds but for weights' data."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    numpy_helper,
+)
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
+
+#: Attributes that hold the number of a dtype.
+_DTYPES = frozenset(
+    {
+        "to",
+        "dtype",
+        "output_dtype",
+        "output_datatype",
+        "stash_type",
+        "softmax_precision",
+        "precision",
+    }
+)
+
+#: Operators that make floats where no attribute says otherwise, each with that attribute.
+_FLOATS = {
+    "RandomNormal": "dtype",
+    "RandomUniform": "dtype",
+    "MelWeightMatrix": "output_datatype",
+    "HannWindow": "output_datatype",
+    "HammingWindow": "output_datatype",
+    "BlackmanWindow": "output_datatype",
+}
+
+
+class DtypeChange:
+    """The change of a dtype to another, throughout a model but for the data of tensors.
+
+    Attributes:
+        tensors: those that are to be of the other dtype, and still have their data.
+        edits: by the identity of a node that was edited, what is told of it.
+    """
+
+    def __init__(self, model: ModelProto, before: int, after: int, kept: Iterable[str]) -> None:
+        """Edit a model, in place.
+
+        Args:
+            model: the model.
+            before: the dtype to replace.
+            after: the dtype to put in its place.
+            kept: inputs and outputs of the main graph that keep their dtype.
+        """
+        self._before, self._after = before, after
+        self._parameters = _parameters(model)
+        self._keys = {function_key(function): function for function in model.functions}
+        self.tensors: list[TensorProto] = []
+        self.edits: dict[int, list[str]] = {}
+        names = frozenset(kept)
+        found = scopes(model)
+        fixed = self._fixed(found, names)
+        for scope in found:
+            own = fixed.get(id(scope), frozenset())
+            self._change_scope(scope, names if scope is found[0] else frozenset(), own)
+
+    def _fixed(self, found: Sequence[Scope], kept: frozenset[str]) -> dict[int, frozenset[str]]:
+        """Constants that are read only where operators take the old dtype alone, by their scope.
+
+        The main graph gives those that are kept in the old dtype, too.
+        """
+        old, new = (f"tensor({dtype_name(item)})" for item in (self._before, self._after))
+        wanted, others = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
+        wanted[id(found[0])].update(kept)
+        for scope in found:
+            for name in scope.outputs:
+                if scope is not found[0] or name not in kept:
+                    others[id(scope.resolve(name))].add(name)
+            for node in scope.nodes:
+                known = is_default(node.domain) and schemas.exists(node.op_type, scope.opset or 0)
+                allowed = schemas.allowed_types(node.op_type, scope.opset or 0) if known else {}
+                for index, name in enumerate(node.input):
+                    takes = allowed.get(f"in{index}", ())
+                    read = wanted if old in takes and new not in takes else others
+                    read[id(scope.resolve(name))].add(name)
+        return {
+            id(scope): frozenset((wanted[id(scope)] & _constants(scope)) - others[id(scope)])
+            for scope in found
+        }
+
+    def _change_scope(self, scope: Scope, kept: frozenset[str], fixed: frozenset[str]) -> None:
+        """Change what a scope holds, but for values that keep their dtype.
+
+        Args:
+            scope: the scope.
+            kept: inputs and outputs. A constant that is given out may change all the same.
+            fixed: constants.
+        """
+        container = scope.container
+        infos = [*container.value_info]
+        if isinstance(container, GraphProto):
+            infos += [*container.input, *container.output]
+            given = kept.intersection(scope.inputs)
+            sparse = [item.values for item in container.sparse_initializer]
+            for tensor in (*container.initializer, *sparse):
+                if tensor.name not in fixed and tensor.name not in given:
+                    self._change_tensor(tensor)
+        for info in infos:
+            if info.name not in kept and info.name not in fixed:
+                self._change_type(info.type)
+        if isinstance(container, FunctionProto):
+            named = self._parameters[function_key(container)]
+            for attribute in container.attribute_proto:
+                self._change_attribute(attribute, attribute.name in named)
+        for node in container.node:
+            if not fixed.intersection(node.output) or node.op_type != "Constant":
+                self._change_node(node)
+
+    def _change_type(self, proto: TypeProto) -> None:
+        kind = proto.WhichOneof("value")
+        while kind in ("sequence_type", "optional_type", "map_type"):
+            inner = getattr(proto, kind)
+            proto = inner.value_type if kind == "map_type" else inner.elem_type
+            kind = proto.WhichOneof("value")
+        if kind in ("tensor_type", "sparse_tensor_type"):
+            tensor = getattr(proto, kind)
+            if tensor.elem_type == self._before:
+                tensor.elem_type = self._after
+
+    def _change_tensor(self, tensor: TensorProto) -> bool:
+        if tensor.data_type == self._before:
+            self.tensors.append(tensor)
+        return tensor.data_type == self._before
+
+    def _change_node(self, node: NodeProto) -> None:
+        function = self._keys.get(called_key(node))
+        named: Iterable[str] = _DTYPES
+        if function is not None:
+            named = self._parameters[function_key(function)]
+        elif self._before == TensorProto.FLOAT and is_default(node.domain):
+            self._state_float(node)
+        edits = [
+            changes
+            for attribute in node.attribute
+            for changes in self._change_attribute(attribute, attribute.name in named)
+        ]
+        if edits:
+            self.edits[id(node)] = edits
+
+    def _change_attribute(self, attribute: AttributeProto, is_dtype: bool) -> list[str]:
+        """Change what an attribute holds; return what is told of it."""
+        name = attribute.name
+        if attribute.type == AttributeProto.INT and is_dtype and attribute.i == self._before:
+            attribute.i = self._after
+            return [f"{name} {self._before} → {self._after}"]
+        if attribute.type == AttributeProto.STRING and is_dtype:
+            old = dtype_name(self._before).upper().encode()
+            if attribute.s == old:  # As Cast has it before opset 6.
+                attribute.s = dtype_name(self._after).upper().encode()
+                return [f'{name} "{old.decode()}" → "{attribute.s.decode()}"']
+        for proto in (attribute.tp, *attribute.type_protos):
+            self._change_type(proto)
+        held = [attribute.t] if attribute.HasField("t") else []
+        sparse = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+        held += [item.values for item in (*sparse, *attribute.sparse_tensors)]
+        found = [self._change_tensor(tensor) for tensor in (*held, *attribute.tensors)]
+        return [f"{name} rewritten"] if any(found) else []
+
+    def _state_float(self, node: NodeProto) -> None:
+        """Let a node say that it makes floats, if it does so without saying it."""
+        given = {item.name: item for item in node.attribute}
+        if node.op_type in _FLOATS and _FLOATS[node.op_type] not in given:
+            node.attribute.add(
+                name=_FLOATS[node.op_type], type=AttributeProto.INT, i=TensorProto.FLOAT
+            )
+        values: Any = None
+        if node.op_type == "ConstantOfShape" and "value" not in given:
+            values = np.zeros(1, np.float32)
+        elif node.op_type == "Constant" and "value_float" in given:
+            values = np.float32(given["value_float"].f)
+        elif node.op_type == "Constant" and "value_floats" in given:
+            values = np.array(given["value_floats"].floats, np.float32)
+        if values is not None and not any(item.ref_attr_name for item in node.attribute):
+            del node.attribute[:]
+            tensor = numpy_helper.from_array(np.asarray(values))
+            node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
+
+
+def _constants(scope: Scope) -> set[str]:
+    """The values of a scope that are the same in every run."""
+    made = (node.output[0] for node in scope.nodes if node.op_type == "Constant" and node.output)
+    return {*scope.initializers, *made}
+
+
+def _parameters(model: ModelProto) -> Mapping[Any, set[str]]:
+    """The attributes of each function that hold the number of a dtype."""
+    found: dict[Any, set[str]] = {function_key(function): set() for function in model.functions}
+    trees = [scope for scope in scopes(model) if scope.function is not None]
+    changed = True
+    while changed:
+        changed = False
+        for scope in trees:
+            assert scope.function is not None
+            own = found[function_key(scope.function)]
+            for name in _referred(scope, found):
+                changed |= name not in own
+                own.add(name)
+    return found
+
+
+def _referred(scope: Scope, found: Mapping[Any, set[str]]) -> Iterator[str]:
+    for node in scope.nodes:
+        named = found.get(called_key(node), _DTYPES)
+        for attribute in node.attribute:
+            if attribute.ref_attr_name and attribute.name in named:
+                yield attribute.ref_attr_name
+
+
+def recoding(before: int, after: int) -> Any:
+    """Return what makes the bytes of one dtype of those of another."""
+    source, target = numpy_dtype(before), numpy_dtype(after)
+
+    def recode(data: bytes) -> bytes:
+        with np.errstate(all="ignore"):
+            return np.frombuffer(data, source).astype(target).tobytes()
+
+    return recode

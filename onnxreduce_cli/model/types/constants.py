@@ -1,0 +1,308 @@
+"""Values that are the same for every run of a model, in whole or in part.
+
+Found through initializers, every form of Constant, outer scopes, Identity, and small computations
+on constants and known shapes. Each value is worked out once, and without recursion: a chain may be
+as long as the model, and the result does not depend on the order of look-ups.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import FunctionProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
+
+from onnxreduce_cli.model.graph import folding
+from onnxreduce_cli.model.graph.calls import Calls, Unknown
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.folding import Folded
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import (
+    CONSTANT_DTYPES,
+    MOST_DIMS,
+    Dims,
+    ValueType,
+    numpy_dtype,
+)
+
+Array = npt.NDArray[Any]
+
+#: Works out one value: gives a scope and the name of each value that it needs, and is sent that.
+Work = Generator[tuple[Scope, str], Folded | None, Folded | None]
+
+#: Operators of which the result may be known before the run.
+_FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
+
+
+class KnownTypes(Protocol):
+    """The types of values as far as they are known; see `model.types.facts.Facts`."""
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """A value's type as far as it is known."""
+
+
+class KnownConstants(ABC):
+    """Values known before the run, in whole or in part; a subclass says which, and where from.
+
+    Attributes:
+        calls: the calls of the model's functions.
+    """
+
+    def __init__(self, calls: Calls, base_dir: str) -> None:
+        """Prepare; nothing is worked out yet.
+
+        Args:
+            calls: those of the model's functions.
+            base_dir: the folder that external data is relative to.
+        """
+        self.calls = calls
+        self._base_dir = base_dir
+        self._folded: dict[tuple[int, str], Folded | None] = {}
+
+    def constant(self, scope: Scope, name: str) -> Array | None:
+        """A value that is the same for every run: an array, or None where it is not known.
+
+        An initializer that is also a graph input is no constant: the caller may override it. In a
+        function, an input that every call gives the same constant is one.
+        """
+        folded = self.folded(scope, name)
+        return None if folded is None else folded.constant
+
+    def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
+        """Return a list of integers with None for unknown ones; None if its length is unknown."""
+        folded = self.folded(scope, name)
+        if folded is not None and folded.values.ndim == 1:
+            pairs = zip(folded.values.tolist(), folded.known.tolist(), strict=True)
+            return tuple(int(value) if known else None for value, known in pairs)
+        known_type = self._type(scope, name)
+        dims = None if known_type is None else known_type.dims
+        length = dims[0] if dims is not None and len(dims) == 1 else None
+        # No list of axes or sizes is longer, whatever the model states.
+        if not isinstance(length, int) or length > folding.LIMIT:
+            return None
+        return (None,) * length
+
+    def folded(self, scope: Scope, name: str) -> Folded | None:
+        """Return what is known of the value that `scope` reads by a name; None if nothing is."""
+        owner = self._owner(scope, name)
+        if owner is None:
+            return self._from_outside(scope, name)
+        # The name alone, not what a `Value` knows: that refers to these facts, which would be kept.
+        name = str(name)
+        key = (id(owner), name)
+        if key in self._folded:
+            return self._folded[key]
+        under_way = {key: self._work(owner, name)}
+        answer: Folded | None = None
+        while under_way:
+            key = next(reversed(under_way))
+            try:
+                scope, name = under_way[key].send(answer)
+            except StopIteration as done:
+                del under_way[key]
+                answer = self._folded[key] = done.value
+                continue
+            owner = self._owner(scope, name)
+            if owner is None:
+                answer = self._from_outside(scope, name)
+                continue
+            wanted = (id(owner), name)
+            answer = self._folded.get(wanted)
+            # What is under way already reads itself, which is not valid: nothing is known of it.
+            if wanted not in self._folded and wanted not in under_way:
+                under_way[wanted] = self._work(owner, name)
+        return answer
+
+    @abstractmethod
+    def _owner(self, scope: Scope, name: str) -> Scope | None:
+        """Return the scope that defines a value; None where it is not one of these."""
+
+    @abstractmethod
+    def _work(self, owner: Scope, name: str) -> Work:
+        """Work a value out, given the values that it follows from."""
+
+    @abstractmethod
+    def _from_outside(self, scope: Scope, name: str) -> Folded | None:
+        """Return a value that is not one of these, as far as it is known."""
+
+    @abstractmethod
+    def _type(self, scope: Scope, name: str) -> ValueType | None:
+        """A value's type as far as it is known."""
+
+    @abstractmethod
+    def _shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
+        """Return the output of ``Shape`` for a value of the dimensions `dims`: int64 of [rank]."""
+
+    def _fold_node(self, scope: Scope, node: NodeProto, opset: int) -> Work:
+        """Fold the first output of a node of `scope`, read by the definitions of `opset`."""
+        if node.op_type not in _FOLDED or not is_default(node.domain):
+            return None
+        if self.calls.function_of(node) is not None:
+            return None
+        # Checked first: in the usual chains of nodes the first input decides.
+        if node.op_type in folding.STRICT:
+            for name in node.input:
+                if (yield scope, name) is None:
+                    return None
+        values = {a.name: self.calls.resolve_attribute(scope, a) for a in node.attribute}
+        if any(isinstance(item, Unknown) for item in values.values()):
+            return None
+        if node.op_type == "Constant":
+            array = self._constant_node(values)
+            return None if array is None else Folded.whole(array)
+        if node.op_type in ("Shape", "Size"):
+            return self._measured(scope, node, values)
+        if isinstance(values.get("value"), TensorProto):
+            values["value"] = self._array(values["value"])
+            if values["value"] is None:
+                return None
+        inputs = []
+        for name in node.input:
+            inputs.append((yield scope, name))
+        if node.op_type == "Concat" and any(item is not None for item in inputs):
+            pairs = zip(inputs, node.input, strict=True)
+            inputs = [item or self._list_of_unknown(scope, name) for item, name in pairs]
+        return folding.fold(node.op_type, opset, values, inputs)
+
+    def _measured(self, scope: Scope, node: NodeProto, values: dict[str, Any]) -> Folded | None:
+        """Fold a Shape (int64 of [rank]) or a Size (an int64 scalar) of known dimensions."""
+        known = self._type(scope, node.input[0]) if node.input else None
+        if known is None or known.dims is None:
+            return None
+        if node.op_type == "Shape":
+            shape = self._shape(scope, node.input[0], known.dims)
+            part = slice(values.get("start", 0), values.get("end"))
+            return Folded(shape.values[part], shape.known[part])
+        sizes = folding.shape_of(known.dims).constant
+        return None if sizes is None else Folded.whole(np.array(sizes.prod(), np.int64))
+
+    def _list_of_unknown(self, scope: Scope, name: str) -> Folded | None:
+        """A list of integers of which only the length is known; None if that is not."""
+        known = self._type(scope, name)
+        if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
+            return None
+        length = known.dims[0] if known.dims else None
+        if not isinstance(length, int) or length > folding.LIMIT:
+            return None
+        return Folded(np.zeros(length, np.int64), np.zeros(length, bool))
+
+    def _constant_node(self, values: dict[str, Any]) -> Array | None:
+        for name, value in values.items():
+            if name == "value":
+                return self._array(value)
+            if name == "sparse_value":
+                return self._dense(value)
+            if name in CONSTANT_DTYPES:
+                return np.array(value, CONSTANT_DTYPES[name])
+        return None
+
+    def _array(self, tensor: TensorProto) -> Array | None:
+        dims = tensor.dims
+        if len(dims) > MOST_DIMS or np.prod([float(dim) for dim in dims]) > folding.LIMIT:
+            return None
+        if tensor.data_location != TensorProto.EXTERNAL:
+            return numpy_helper.to_array(tensor)
+        try:
+            return numpy_helper.to_array(tensor, self._base_dir)
+        except (OSError, ValueError, TypeError, onnx.checker.ValidationError):
+            return None  # It cannot be read here; whoever runs the model says so.
+
+    def _dense(self, sparse: SparseTensorProto) -> Array | None:
+        values, indices = self._array(sparse.values), self._array(sparse.indices)
+        dims = tuple(sparse.dims)
+        if values is None or indices is None or np.prod([float(d) for d in dims]) > folding.LIMIT:
+            return None
+        dense = np.zeros(dims, numpy_dtype(sparse.values.data_type))
+        where = np.unravel_index(indices, dims) if indices.ndim == 1 else tuple(indices.T)
+        dense[where] = values
+        return dense
+
+    def _fold_in_container(self, owner: Scope, name: str) -> Work:
+        """Fold a value that a scope defines: an input, an initializer, or a node's output."""
+        if name in owner.inputs:
+            return (yield from self._fold_argument(owner, name))
+        tensor = owner.initializers.get(name)
+        if tensor is not None:
+            array = self._array(tensor)
+            return None if array is None else Folded.whole(array)
+        return (yield from self._fold_node(owner, owner.producers[name], owner.opset or 0))
+
+    def _fold_argument(self, owner: Scope, name: str) -> Work:
+        """A function's input: the constant that all calls give."""
+        function = owner.container
+        if not isinstance(function, FunctionProto):
+            return None
+        position = list(function.input).index(name)
+        found: list[Array] = []
+        for caller, call in self.calls.of(function):
+            folded = yield caller, call.input[position] if position < len(call.input) else ""
+            if folded is None or folded.constant is None:
+                return None
+            found.append(folded.constant)
+        same = found and all(_identical(item, found[0]) for item in found)
+        return Folded.whole(found[0]) if same else None
+
+
+class ModelConstants(KnownConstants):
+    """The values of the given model, as far as they are known before the run."""
+
+    def __init__(self, calls: Calls, types: KnownTypes, base_dir: str) -> None:
+        """Prepare; nothing is worked out yet.
+
+        Args:
+            calls: those of the model's functions.
+            types: what is known of the types of the model's values.
+            base_dir: the folder that external data is relative to.
+        """
+        super().__init__(calls, base_dir)
+        self._types = types
+        self._marks: dict[tuple[int, str, int], int] = {}
+
+    def forget(self) -> None:
+        """Forget what was folded: more is known of types than when it was."""
+        self._folded.clear()
+
+    def shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
+        """Return a value's shape, with a unique negative number for each unknown dimension."""
+        shape, owner = folding.shape_of(dims), scope.resolve(name)
+        for axis in np.flatnonzero(~shape.known).tolist():
+            key = (id(owner), name, axis)
+            shape.values[axis] = self._marks.setdefault(key, -1 - len(self._marks))
+        return shape
+
+    def kept_dims(self, sizes: Folded | None, scope: Scope, data: str) -> tuple[bool, ...]:
+        """Return for each of a list of sizes whether it is the unknown dimension of `data` there.
+
+        False for those known before the run; empty where the list is not known at all.
+        """
+        owner = scope.resolve(data)
+        if sizes is None or sizes.values.ndim != 1 or owner is None:
+            return ()
+        pairs = zip(sizes.values.tolist(), sizes.known.tolist(), strict=True)
+        return tuple(
+            not known and value == self._marks.get((id(owner), data, axis))
+            for axis, (value, known) in enumerate(pairs)
+        )
+
+    def _owner(self, scope: Scope, name: str) -> Scope | None:
+        return scope.resolve(name) if name else None
+
+    def _work(self, owner: Scope, name: str) -> Work:
+        return self._fold_in_container(owner, name)
+
+    def _from_outside(self, scope: Scope, name: str) -> Folded | None:
+        return None
+
+    def _type(self, scope: Scope, name: str) -> ValueType | None:
+        return self._types.type(scope, name)
+
+    def _shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
+        return self.shape(scope, name, dims)
+
+
+def _identical(first: Array, second: Array) -> bool:
+    return first.dtype == second.dtype and np.array_equal(first, second)

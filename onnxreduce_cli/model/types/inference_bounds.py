@@ -1,0 +1,279 @@
+"""Which models onnx's shape inference may take much memory for, or end the process on.
+
+Inference keeps a list of numbers for each value of rank 1 that sizes may be computed with, of as
+many as its shape states, and such lists and ranks may double from node to node: 41 nodes that join
+a list with itself take terabytes. Here these are bounded; in doubt a model may take much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    numpy_helper,
+)
+
+from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS
+from onnxreduce_cli.model.graph.scope import (
+    GRAPH_OPERATORS,
+    called_key,
+    function_key,
+    subgraphs,
+    with_inner,
+)
+
+#: Lists of more elements, and larger ranks, are much.
+_MOST = 1 << 20
+
+#: Operators whose inference ends the process where the type of their input is not known.
+_ENDING = frozenset({"DictVectorizer", "RegexFullMatch"})
+
+#: The same at version 1 of ai.onnx.ml.
+_ENDING_ML_1 = _ENDING | {"LabelEncoder"}
+
+#: Operators whose outputs onnx keeps no list for, whatever it keeps for their inputs.
+_WITHOUT_LIST = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
+
+#: Operators whose outputs are as large as the integers say that they read.
+_SIZED = _WITHOUT_LIST | {
+    "BlackmanWindow", "CenterCropPad", "HammingWindow", "HannWindow", "Optional", "Pad",
+    "RandomNormal", "RandomUniform", "Reshape", "Resize", "Upsample",
+}  # fmt: skip
+
+#: Lists of more integers are no sizes.
+_FEW = 1024
+
+#: Nodes of functions that are followed, as often as they are called, and calls in calls.
+_MOST_NODES, _DEEPEST = 200_000, 100
+
+
+def may_take_much(model: ModelProto) -> bool:
+    """Return whether inference may take much more memory than the model has, or end the process."""
+    nodes = list(with_inner(model.graph.node))
+    for function in model.functions:
+        nodes += with_inner(function.node)
+    op_types = {node.op_type for node in nodes}
+    imports = [*model.opset_import, *(i for item in model.functions for i in item.opset_import)]
+    first_ml = any(entry.domain == "ai.onnx.ml" and entry.version == 1 for entry in imports)
+    if not op_types.isdisjoint(_ENDING_ML_1 if first_ml else _ENDING):
+        return True
+    graphs = [model.graph]
+    if not GRAPH_OPERATORS.isdisjoint(op_types):
+        graphs += [graph for node in nodes for _, graph in subgraphs(node)]
+    constants = _constants(graphs, nodes)
+    # A value may become a list of as many elements as the product of its dimensions.
+    size = math.prod if _flattens(nodes, constants) else max
+    if any(size(dims) > _MOST for dims in _declared(model, graphs)):
+        return True
+    if any(size(sizes) > _MOST for sizes in _stated(nodes, constants)):
+        return True
+    bounds = _Bounds(model.functions)
+    bounds.enter(model.graph)
+    return bounds.largest > _MOST
+
+
+def _declared(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[list[int]]:
+    """Yield the dimensions of each declared shape, and the length of each list that is stored."""
+    values = [item for graph in graphs for item in (*graph.input, *graph.output, *graph.value_info)]
+    values += [value for function in model.functions for value in function.value_info]
+    for value in values:
+        yield _dims(value.type)
+    for graph in graphs:
+        for tensor in graph.initializer:
+            if len(tensor.dims) == 1:
+                yield [tensor.dims[0]]
+
+
+def _dims(declared: TypeProto) -> list[int]:
+    """Return the dimensions of a type, or of its elements' type, with 1 for what is no number."""
+    kind = declared.WhichOneof("value")
+    while kind in ("sequence_type", "optional_type"):
+        declared = getattr(declared, kind).elem_type
+        kind = declared.WhichOneof("value")
+    holder = declared.sparse_tensor_type if kind == "sparse_tensor_type" else declared.tensor_type
+    return [max(dim.dim_value, 1) for dim in holder.shape.dim] or [1]
+
+
+def _constants(
+    graphs: Iterable[GraphProto], nodes: Iterable[NodeProto]
+) -> Mapping[str, Sequence[int]]:
+    """Return the lists of few integers that a model stores, by name."""
+    found = {}
+    for graph in graphs:
+        for tensor in graph.initializer:
+            if tensor.data_type == TensorProto.INT64:
+                found[tensor.name] = _integers(tensor)
+    for node in nodes:
+        if node.op_type == "Constant":
+            for attribute in node.attribute:
+                found.update((name, _numbers(attribute)) for name in node.output)
+    return found
+
+
+def _numbers(attribute: AttributeProto) -> Sequence[int]:
+    """Return the integers of an attribute, those of a tensor too."""
+    if attribute.type == AttributeProto.TENSOR:
+        return _integers(attribute.t)
+    if attribute.type == AttributeProto.TYPE_PROTO:
+        return _dims(attribute.tp)
+    return list(attribute.ints) or [attribute.i]
+
+
+def _integers(tensor: TensorProto) -> Sequence[int]:
+    """Return the integers of a tensor; none if it is no list of few that is stored in the model."""
+    if tensor.data_type != TensorProto.INT64 or math.prod(tensor.dims) > _FEW:
+        return ()
+    if tensor.data_location == TensorProto.EXTERNAL or not (tensor.raw_data or tensor.int64_data):
+        return ()
+    return [int(number) for number in numpy_helper.to_array(tensor).reshape(-1)]
+
+
+def _stated(
+    nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]
+) -> Iterator[list[int]]:
+    """Yield the sizes that are stored for outputs of nodes."""
+    for node in nodes:
+        if node.op_type in _SIZED:
+            lists = [constants.get(name, ()) for name in node.input]
+            lists += map(_numbers, node.attribute)
+            for numbers in lists:
+                yield [max(number, 1) for number in numbers] or [1]
+
+
+def _flattens(nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]) -> bool:
+    """Return whether a node may make a list of what has more dimensions."""
+    joined = {
+        name
+        for node in nodes
+        if node.op_type == "Concat" and len(node.input) > 1
+        for name in node.output
+    }
+    for node in nodes:
+        if node.op_type == "Reshape":
+            sizes = node.input[1] if len(node.input) > 1 else ""
+            if sizes in joined:
+                continue
+            if len(constants.get(sizes) or _shape_attribute(node)) < 2:
+                return True
+    return False
+
+
+def _shape_attribute(node: NodeProto) -> Sequence[int]:
+    """Return the shape that a Reshape has as an attribute, below opset 5."""
+    return next((item.ints for item in node.attribute if item.name == "shape"), ())
+
+
+class _Bounds:
+    """Bounds of ranks, and of the lists that inference keeps, by the names of values.
+
+    Attributes:
+        largest: the largest of them; infinite where there is no end of calls to follow.
+    """
+
+    def __init__(self, functions: Iterable[FunctionProto], depth: int = 0) -> None:
+        self.largest = 0.0
+        self._functions = {function_key(item): item for item in functions}
+        self._depth, self._left = depth, _MOST_NODES
+        self._lengths: dict[str, int] = {}
+        self._ranks: dict[str, int] = {}
+
+    def enter(self, graph: GraphProto) -> None:
+        """Follow a graph from its inputs and initializers on."""
+        for value in graph.input:
+            dims = value.type.tensor_type.shape.dim
+            self._ranks[value.name] = len(dims)
+            if len(dims) == 1:
+                self._lengths[value.name] = max(dims[0].dim_value, 1)
+        for tensor in graph.initializer:
+            self._ranks[tensor.name] = len(tensor.dims)
+            if len(tensor.dims) <= 1:
+                self._lengths[tensor.name] = max(*tensor.dims, 1, 1)
+        self.follow(graph.node)
+
+    def follow(self, nodes: Iterable[NodeProto]) -> None:
+        """Follow nodes in their order."""
+        for node in nodes:
+            op_type, inputs = node.op_type, node.input[:]
+            if op_type in GRAPH_OPERATORS or node.domain not in DEFAULT_DOMAINS:
+                for attribute in node.attribute:
+                    if attribute.type == AttributeProto.GRAPH:
+                        self.enter(attribute.g)
+            self._left -= bool(self._depth)
+            if self._functions and self._call(node):
+                continue
+            rank = self._rank(node, op_type, inputs)
+            length = self._length(node, op_type, inputs)
+            for name in node.output[:]:
+                self._ranks[name] = rank
+                if length is not None:
+                    self._lengths[name] = length
+            self.largest = max(self.largest, rank, length or 0)
+            if self.largest > _MOST:
+                return
+
+    def _call(self, node: NodeProto) -> bool:
+        """Follow the function that a node calls; return whether it calls one."""
+        function = self._functions.get(called_key(node))
+        if function is None:
+            return False
+        inner = _Bounds((), self._depth + 1)
+        inner._functions, inner._left = self._functions, self._left
+        for formal, name in zip(function.input, node.input, strict=False):
+            inner._ranks[formal] = self._ranks.get(name, 0)
+            if name in self._lengths:
+                inner._lengths[formal] = self._lengths[name]
+        if inner._depth > _DEEPEST or inner._left < 0:
+            self.largest = math.inf
+            return True
+        inner.follow(function.node)
+        self._left, self.largest = inner._left, max(self.largest, inner.largest)
+        for formal, name in zip(function.output, node.output, strict=False):
+            self._ranks[name] = inner._ranks.get(formal, 0)
+            if formal in inner._lengths:
+                self._lengths[name] = inner._lengths[formal]
+        return True
+
+    def _rank(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int:
+        ranks = [self._ranks.get(name, 0) for name in inputs]
+        if op_type in ("Gather", "GatherND"):
+            return sum(ranks)
+        if op_type in ("Expand", "Reshape", "Unsqueeze"):
+            lists = [self._lengths.get(name, 0) for name in inputs[1:]]
+            if op_type == "Unsqueeze":
+                return sum(ranks[:1]) + sum(lists) + sum(len(item.ints) for item in node.attribute)
+            ranks += lists
+        elif op_type == "ConstantOfShape":
+            ranks += [self._lengths.get(name, 0) for name in inputs]
+        return max(ranks, default=0) + (op_type == "OneHot")
+
+    def _length(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int | None:
+        """Return a bound of the list that onnx keeps for an output; None if it keeps none."""
+        if op_type == "Constant":
+            return max((_count(item) for item in node.attribute), default=0)
+        if op_type in ("Shape", "Size"):
+            return max((self._ranks.get(name, 0) for name in inputs), default=0)
+        if op_type in _WITHOUT_LIST:
+            return None
+        lengths = []
+        for name in inputs:
+            length = self._lengths.get(name) if name else 0
+            if length is None:
+                return None
+            if name:
+                lengths.append(length)
+        if not lengths:
+            return None
+        return sum(lengths) if op_type == "Concat" else max(lengths)
+
+
+def _count(attribute: AttributeProto) -> int:
+    """Return how many elements the value of a Constant has."""
+    return math.prod(attribute.t.dims) if attribute.HasField("t") else len(attribute.ints) or 1
