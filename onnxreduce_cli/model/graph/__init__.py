@@ -1,0 +1,1 @@
+"""Models as graphs: scopes, names, order, calls, and edits in place."""
