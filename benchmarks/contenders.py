@@ -66,7 +66,7 @@ def cpp_converter_down(source: str, target: str) -> None:
 def plan(source: str, _: str) -> None:
     """What `convert --no-check` does before it writes."""
     from onnxreduce_cli.engine.conversion import Conversion
-    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.model.file.document import load
 
     document = load(source)
     Conversion(document.model, TARGET, base_dir=document.base_dir)
@@ -75,7 +75,7 @@ def plan(source: str, _: str) -> None:
 def inspect(source: str, _: str) -> None:
     """A plan for each opset, and what runtimes take, as text."""
     from onnxreduce_cli.engine import inspection
-    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.model.file.document import load
     from onnxreduce_cli.report.contents import contents
     from onnxreduce_cli.report.inspection import inspection_text
 

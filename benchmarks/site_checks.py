@@ -8,7 +8,7 @@ from pathlib import Path
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.distinct import distinct_sites
-from onnxreduce_cli.model.files import load
+from onnxreduce_cli.model.file.document import load
 from onnxreduce_cli.verification.inputs.profiles import constant_drawer
 from onnxreduce_cli.verification.sites.checking import check_sites
 

@@ -27,7 +27,7 @@ from lab.matrix import BLOCKED, NOT_RUN, Result, counts, merge
 from lab.predict import predicted
 from lab.running import Told, is_coarse, told
 from onnxreduce_cli import ConversionError, convert
-from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target, find
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnx import NodeProto
 
 from lab.measured import Verdict
-from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.requirement import Target, find
 from onnxreduce_cli.targets.verdict import Hit, hits, own_nodes

@@ -15,7 +15,7 @@ from lab.measured import Verdict, load, pairs
 from lab.models import model
 from lab.predict import predicted, target_of
 from onnxreduce_cli import ConversionError, convert
-from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.types.facts import admit
 
 
 @dataclass(frozen=True)

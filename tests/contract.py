@@ -13,8 +13,8 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import avoidance, contraction, node_converter
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, subgraphs
 from onnxreduce_cli.steps.dispatch import NextStep
 from onnxreduce_cli.steps.registry import Alternative
 

@@ -23,8 +23,8 @@ from onnx.backend.test.case.node import collect_testcases
 
 import onnxreduce_cli
 from onnxreduce_cli import executor, schemas
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import scopes
 from tests.steps.checklist import newest_declared, undeclared
 from tests.support import CannotRunError, run_ort
 

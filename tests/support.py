@@ -28,7 +28,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.distinct import distinct_sites
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
-from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.verification.inputs.profiles import constant_drawer
 from onnxreduce_cli.verification.sites import checking as sites
 from onnxreduce_cli.verification.sites.report import SiteReport

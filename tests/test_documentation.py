@@ -11,7 +11,7 @@ import pytest
 
 from docs.generator import comparison, family, screenshot
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.graph.domains import default_opset
 from tests.exports import EXPORTS
 from tests.pages import DOCS, ROOT, pages
 

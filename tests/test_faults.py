@@ -24,7 +24,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxreduce_cli.api.file_conversion import convert_file
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import byte_ranges, files
+from onnxreduce_cli.model.file import byte_ranges
+from onnxreduce_cli.model.file import document as files
 
 #: What a killed process may leave behind.
 LEFT_BEHIND = re.compile(r"\.(model|model\.onnx|weights)\.\w+\.part\.(onnx|data|bin)")

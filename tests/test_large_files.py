@@ -18,7 +18,7 @@ import onnxreduce_cli
 from onnxreduce_cli.api.file_conversion import convert_file
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import wire
+from onnxreduce_cli.model.file import wire
 
 GB = 1 << 30
 

@@ -19,13 +19,12 @@ from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.executor import ExecutionError, Executor
-from onnxreduce_cli.model import specialisation
-from onnxreduce_cli.model.order import misplaced
-from onnxreduce_cli.model.scope import scopes
-from onnxreduce_cli.model.skeleton import call_skeleton
-from onnxreduce_cli.model.specialisation import Specialisation
-from onnxreduce_cli.model.types import called_types, shape_inference
+from onnxreduce_cli.model.graph.order import misplaced
+from onnxreduce_cli.model.graph.scope import scopes
+from onnxreduce_cli.model.types import called_types, shape_inference, specialisation
 from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.skeleton import call_skeleton
+from onnxreduce_cli.model.types.specialisation import Specialisation
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from tests.engine.pairs.test_bodies import nested as nested_apart

@@ -10,7 +10,7 @@ from onnx import ModelProto, helper, parser
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.model.dead_values import without_unread
+from onnxreduce_cli.model.graph.dead_values import without_unread
 from onnxreduce_cli.steps.registry import STEPS
 from tests import contract, node_cases
 

@@ -25,7 +25,7 @@ from onnx import helper, numpy_helper
 import onnxreduce_cli
 from onnxreduce_cli.api.file_conversion import convert_file
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.model import external
+from onnxreduce_cli.model.file import external
 from onnxreduce_cli.steps import registry
 from tests.support import model
 

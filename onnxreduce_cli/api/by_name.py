@@ -11,8 +11,8 @@ from inspect import cleandoc
 from typing import Any, Literal, TypedDict
 
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.model.metadata import Strip
+from onnxreduce_cli.model.graph.ir_version import Wanted
+from onnxreduce_cli.model.graph.metadata import Strip
 
 
 class PreparationOptions(TypedDict, total=False):

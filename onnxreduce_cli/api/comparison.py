@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.model.files import STREAM, Document, temporary
-from onnxreduce_cli.model.progress import Progress
+from onnxreduce_cli.model.file.document import STREAM, Document, temporary
+from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.verification import (
     Tolerance,
     VerificationError,

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.preparation import prepare
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.stating import stating
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.types.stating import stating
 
 
 @contextmanager

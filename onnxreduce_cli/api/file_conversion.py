@@ -25,9 +25,9 @@ from onnxreduce_cli.errors import (
     OnnxreduceError,
     UncheckedError,
 )
-from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
-from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.model.stated_shapes import FalseShape
+from onnxreduce_cli.model.file.document import STREAM, Document, load, make_folder
+from onnxreduce_cli.model.file.progress import Progress
+from onnxreduce_cli.model.types.stated_shapes import FalseShape
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.limits import Limits, limited
 

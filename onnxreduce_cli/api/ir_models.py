@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.files import Document
+from onnxreduce_cli.model.file.document import Document
 
 if TYPE_CHECKING:
     from onnx_ir import Model

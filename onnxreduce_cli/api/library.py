@@ -14,9 +14,9 @@ from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.files import Document, load
-from onnxreduce_cli.model.ir_version import Wanted
+from onnxreduce_cli.model.file.document import Document, load
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.ir_version import Wanted
 
 if TYPE_CHECKING:
     from onnx_ir import Model

@@ -9,7 +9,7 @@ from typing import IO
 
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.files import STREAM
+from onnxreduce_cli.model.file.document import STREAM
 
 
 def output_path(source: str, target: str | None, opset: int | None, options: Options) -> str:

@@ -11,10 +11,10 @@ from typing import IO, Literal, NamedTuple
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.byte_ranges import ByteRange, write
-from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
-from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing, temporary
-from onnxreduce_cli.model.progress import Progress
+from onnxreduce_cli.model.file.byte_ranges import ByteRange, write
+from onnxreduce_cli.model.file.document import STREAM, Document, format_of, replacing, temporary
+from onnxreduce_cli.model.file.external import DataFile, brought, data_files, destinations, relocate
+from onnxreduce_cli.model.file.progress import Progress
 
 #: Of external data that was converted so much at least becomes external data again.
 _MOVED = 1024
@@ -176,12 +176,12 @@ def _place_weights(
         UsageError: another file is where they would go.
     """
     if options.inline:
-        from onnxreduce_cli.model.weights import move_in
+        from onnxreduce_cli.model.file.weights import move_in
 
         return move_in(document, files), _NewData()
     if options.threshold is None:
         return False, _NewData()
-    from onnxreduce_cli.model.weights import move_out
+    from onnxreduce_cli.model.file.weights import move_out
 
     data_path = _data_path(path, force=options.force)
     content = move_out(document, options.threshold, os.path.basename(data_path))

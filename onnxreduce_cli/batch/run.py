@@ -17,7 +17,7 @@ from onnxreduce_cli.batch.pool import Died, Pool, call_apart
 from onnxreduce_cli.batch.record import Made, Record, digest, stamps
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
-from onnxreduce_cli.model.files import make_folder
+from onnxreduce_cli.model.file.document import make_folder
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
 from onnxreduce_cli.text import joined, printable

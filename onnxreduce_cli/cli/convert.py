@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.batch.pool import Pool
     from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.engine.options import Options
-    from onnxreduce_cli.model.ir_version import Wanted
+    from onnxreduce_cli.model.graph.ir_version import Wanted
     from onnxreduce_cli.report.data import Conversions
     from onnxreduce_cli.report.drawing import Picture
     from onnxreduce_cli.verification.sites.report import SiteReport

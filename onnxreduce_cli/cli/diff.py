@@ -20,7 +20,7 @@ def command(telling: Telling, a: str, b: str, verbose: bool, quiet: bool) -> int
     unreadable.
     """
     from onnxreduce_cli.api.library import diff
-    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.model.file.document import load
     from onnxreduce_cli.report.diff import diff_text
     from onnxreduce_cli.report.drawing_two import diff_picture
 

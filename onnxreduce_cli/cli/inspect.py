@@ -15,7 +15,7 @@ from onnxreduce_cli.errors import about
 def command(telling: Telling, model: str) -> int:
     """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
     from onnxreduce_cli.engine.inspection import inspect
-    from onnxreduce_cli.model.files import STREAM, load
+    from onnxreduce_cli.model.file.document import STREAM, load
     from onnxreduce_cli.report.contents import contents
     from onnxreduce_cli.report.data import inspected_model
     from onnxreduce_cli.report.drawing import inspection_picture

@@ -62,7 +62,7 @@ def pool(
 
         return Processes(jobs or 1, memory=memory_needed)
     from onnxreduce_cli.batch.cluster import Cluster
-    from onnxreduce_cli.model.files import make_folder
+    from onnxreduce_cli.model.file.document import make_folder
 
     cluster = Cluster(address, memory_needed)
     try:

@@ -49,8 +49,8 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
 def _list(telling: Telling, model: str) -> int:
     """Print the operators of a model, one on a line."""
     from onnxreduce_cli.errors import about
-    from onnxreduce_cli.model.files import STREAM, load
-    from onnxreduce_cli.model.gate import admit
+    from onnxreduce_cli.model.file.document import STREAM, load
+    from onnxreduce_cli.model.types.facts import admit
     from onnxreduce_cli.report.operators import own_operators_text
     from onnxreduce_cli.report.reference import operators_of
 

@@ -82,7 +82,7 @@ def complete_runtimes(_: click.Context, __: click.Parameter, begun: str) -> list
 def complete_dims(context: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
     """The dimensions of the model that was typed before."""
     from onnxreduce_cli.errors import OnnxreduceError
-    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.model.file.document import load
 
     # The option that is begun lacks its value, so that the words before it are not told apart yet.
     try:

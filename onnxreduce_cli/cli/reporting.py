@@ -161,7 +161,7 @@ class Telling:
             if path == _STREAM:
                 say(text)
                 continue
-            from onnxreduce_cli.model.files import make_folder, replacing
+            from onnxreduce_cli.model.file.document import make_folder, replacing
 
             make_folder(os.path.dirname(os.path.abspath(path)))
             with replacing(path) as file:

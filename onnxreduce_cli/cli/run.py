@@ -41,7 +41,7 @@ def command(
     """Run MODEL once and show, or keep, its outputs."""
     import numpy as np
 
-    from onnxreduce_cli.model.files import load, replacing
+    from onnxreduce_cli.model.file.document import load, replacing
     from onnxreduce_cli.report.outputs import outputs_text, run_outputs
     from onnxreduce_cli.verification import Limits, limited, read_inputs, run
 

@@ -17,7 +17,7 @@ from typing import IO
 import click
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.progress import Progress
+from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.text import printable
 
 #: What stands for our own signs where a stream's encoding lacks them, as on Windows in a pipe.

@@ -57,7 +57,7 @@ def command(
     the model's own shapes and types unless they are given. Exit code 0: equivalent; 1: not; 2:
     wrong usage or unreadable; 3: nothing could run them, so nothing is known.
     """
-    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.model.file.document import load
     from onnxreduce_cli.report.drawing_two import verify_picture
     from onnxreduce_cli.report.verify import as_text
     from onnxreduce_cli.verification import Limits, Tolerance, limited, read_inputs

@@ -12,8 +12,8 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 from onnxreduce_cli.containers.values import TensorType, UnwritableError
 from onnxreduce_cli.emit.builder import Operators, Value
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.values import Dims, ValueType, tensor_type, zeros
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.values import Dims, ValueType, tensor_type, zeros
 
 #: The end of a Slice that goes to the end of its axis.
 _TO_END = 1 << 62

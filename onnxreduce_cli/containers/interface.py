@@ -6,10 +6,10 @@ from onnx import GraphProto, NodeProto, TypeProto
 
 from onnxreduce_cli.containers.values import Given, Maybe, Sequence, Tensor, UnwritableError
 from onnxreduce_cli.containers.writing import Environment, Writing
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import elem_type_of, from_proto
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 
 class Interface(Writing):

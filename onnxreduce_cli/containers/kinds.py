@@ -19,7 +19,7 @@ from onnxreduce_cli.containers.values import (
     parts,
     types,
 )
-from onnxreduce_cli.model.values import Dims, elem_type_of
+from onnxreduce_cli.model.graph.values import Dims, elem_type_of
 
 
 class Kinds:

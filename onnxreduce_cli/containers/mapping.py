@@ -8,8 +8,8 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from onnxreduce_cli.containers.values import UnwritableError
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 from onnxreduce_cli.model.types.facts import Facts
 
 

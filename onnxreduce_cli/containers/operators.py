@@ -10,7 +10,7 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.containers.splitting import split_to_sequence
 from onnxreduce_cli.containers.values import Given, Listed, Maybe, Tensor, UnwritableError
 from onnxreduce_cli.containers.writing import Environment, Writing
-from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.graph import attributes
 
 #: Writes a node's replacement, records how its outputs are represented; returns whether it did.
 Writer = Callable[[Writing, NodeProto, Environment], bool]

@@ -19,12 +19,12 @@ from onnxreduce_cli.containers.values import (
     types,
 )
 from onnxreduce_cli.containers.writing import Environment
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.dead_values import reads
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.edit import Edits, apply_edits
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.dead_values import reads
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.edit import Edits, apply_edits
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
 from onnxreduce_cli.model.types.facts import Facts
 
 #: Each of a scope's nodes with what takes its place; None where it stays.

@@ -21,7 +21,7 @@ from onnxreduce_cli.containers.values import (
     shared,
     types,
 )
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 #: What a Loop collects: what a round gives, and its type.
 Collected = tuple[str, TensorType]

@@ -25,7 +25,7 @@ from onnxreduce_cli.containers.values import (
     parts,
     types,
 )
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 
 class Sequences(SequenceKinds):

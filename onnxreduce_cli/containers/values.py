@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 #: A tensor's dtype and dimensions as far as they are known.
 TensorType = tuple[int, Dims | None]

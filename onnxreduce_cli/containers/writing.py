@@ -14,8 +14,8 @@ from onnxreduce_cli.containers.values import (
     TensorType,
     UnwritableError,
 )
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
 
 #: The containers of a graph by name, those of the graphs around it included.

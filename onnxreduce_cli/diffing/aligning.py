@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.diffing.content import content_key
-from onnxreduce_cli.model.names import without_absent_last
-from onnxreduce_cli.model.scope import Scope, called_key, subgraphs, with_inner
+from onnxreduce_cli.model.graph.names import without_absent_last
+from onnxreduce_cli.model.graph.scope import Scope, called_key, subgraphs, with_inner
 
 #: From a node to what pairs it with another; None for nothing.
 _Key = Callable[[NodeProto], Hashable]

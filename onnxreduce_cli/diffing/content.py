@@ -8,11 +8,11 @@ from typing import Any
 
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, Recoded, size_of
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.tensors import tensors
-from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.model.weights import clear_data, data_of, stored_files
+from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, Recoded, size_of
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.file.tensors import tensors
+from onnxreduce_cli.model.file.weights import clear_data, data_of, stored_files
+from onnxreduce_cli.model.graph.values import dtype_name
 from onnxreduce_cli.text import shortened
 
 #: Data of more bytes is compared by its hash.

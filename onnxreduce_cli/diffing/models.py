@@ -13,10 +13,10 @@ from onnxreduce_cli.diffing.aligning import Pair, align, names_of
 from onnxreduce_cli.diffing.content import Hashes, content_key, put_hashes, tensor_text
 from onnxreduce_cli.diffing.nodes import Nodes
 from onnxreduce_cli.diffing.results import Diff, Difference
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.scope import Scope, function_key, function_label
-from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.graph.scope import Scope, function_key, function_label
+from onnxreduce_cli.model.graph.values import dtype_name
+from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.text import as_text, count, listed, shortened
 
 #: Fields that are compared by themselves.

@@ -13,9 +13,9 @@ from onnxreduce_cli.diffing.content import small_array, tensor_text
 from onnxreduce_cli.diffing.results import Difference, DiffNode
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.dead_values import reads
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, called_key, with_inner
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.dead_values import reads
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, called_key, with_inner
 from onnxreduce_cli.text import listed
 
 #: What says nothing of what a node computes.

@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
-from onnxreduce_cli.model.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
+from onnxreduce_cli.model.graph.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
 
 _MEND = "mend the model, or the shapes that it states"
 

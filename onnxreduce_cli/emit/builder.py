@@ -10,8 +10,8 @@ from typing import Any, Protocol, cast, overload
 from onnx import AttributeProto, GraphProto, NodeProto, helper
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model.names import without_absent_last
-from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.model.graph.names import without_absent_last
+from onnxreduce_cli.model.graph.values import Dims, ValueType
 
 
 class Known(Protocol):

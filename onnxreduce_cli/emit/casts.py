@@ -10,7 +10,7 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
-from onnxreduce_cli.model.values import dtype_name, tensor_type
+from onnxreduce_cli.model.graph.values import dtype_name, tensor_type
 
 
 def cast(context: Context, name: str, to: int, outputs: Sequence[str] | None = None) -> Value:

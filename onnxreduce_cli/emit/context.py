@@ -12,10 +12,10 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value, check, fill
 from onnxreduce_cli.emit.node_facts import Array, Lookups, NodeFacts, Workspace
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.edit import reference_node
-from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.edit import reference_node
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import ValueType, numpy_dtype, tensor_type
 
 
 def as_array(values: Any, dtype: np.dtype[Any]) -> Array:

@@ -13,8 +13,8 @@ from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.graph.calls import UNKNOWN
+from onnxreduce_cli.model.graph.domains import is_default
 
 #: What can be 0: a dimension's name, a dimension without one (a value and an axis), or 0 itself.
 Factor = str | tuple[str, int] | int

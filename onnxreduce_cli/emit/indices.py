@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.emit.sizes import END, sliced
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.graph.domains import is_default
 
 #: Operators of which no output is negative.
 _WITHOUT_NEGATIVES = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"})

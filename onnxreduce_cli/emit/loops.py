@@ -11,7 +11,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.model.graph.values import Dims, ValueType
 
 
 class Carried(NamedTuple):

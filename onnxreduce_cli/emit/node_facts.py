@@ -12,13 +12,13 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorPro
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.calls import UNKNOWN
+from onnxreduce_cli.model.graph.edit import Constants
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import ValueType
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.values import ValueType
 
 Array = npt.NDArray[Any]
 
@@ -273,7 +273,7 @@ class NodeFacts:
         function = self.scope.function
         if function is None:
             return
-        from onnxreduce_cli.model.specialisation import could_know_more
+        from onnxreduce_cli.model.types.specialisation import could_know_more
 
         self._lookups.note(more=True)
         if could_know_more(self._facts.model, function):

@@ -21,7 +21,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context, as_array
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 
 #: Constants of more elements are not written into a model but computed when it runs.
 LARGEST_CONSTANT = 1 << 20

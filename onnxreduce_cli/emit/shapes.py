@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import END, arange, sliced
-from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
+from onnxreduce_cli.model.graph.values import Dims, ValueType, tensor_type
 
 OPSET = 15
 

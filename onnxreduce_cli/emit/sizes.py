@@ -21,7 +21,7 @@ from onnxreduce_cli.emit.numbers import (
     term,
 )
 from onnxreduce_cli.emit.refusals import COUNTING_FROM, OR_STATE_SHAPES, need_loops
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 
 def dims_of(context: Context, name: str) -> Dims | None:

@@ -8,10 +8,10 @@ from onnx import GraphProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
-from onnxreduce_cli.model.edit import Edits, apply_edits, set_ir_version, set_opset
-from onnxreduce_cli.model.imports import remove_imports
-from onnxreduce_cli.model.skeleton import adopt
-from onnxreduce_cli.model.values import forget_negative_dims, stated_in
+from onnxreduce_cli.model.graph.edit import Edits, apply_edits, set_ir_version, set_opset
+from onnxreduce_cli.model.graph.imports import remove_imports
+from onnxreduce_cli.model.graph.values import forget_negative_dims, stated_in
+from onnxreduce_cli.model.types.skeleton import adopt
 
 
 def apply_plan(plan: SitePlan, model: ModelProto) -> None:

@@ -10,7 +10,7 @@ from onnx import NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.domains import LEARNING
+from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.steps.dispatch import alternatives
 
 if TYPE_CHECKING:

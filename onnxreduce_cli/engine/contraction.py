@@ -18,10 +18,10 @@ from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import placed
 from onnxreduce_cli.idioms.matching import Found, Match, NoMatchError, confirm, matches
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import Dims
 
 if TYPE_CHECKING:
     from onnxreduce_cli.idioms.idiom import Idiom

@@ -26,13 +26,12 @@ from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.preparation import Prepared
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
-from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
-from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
+from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.edit import Constants
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.facts import Facts, admit
+from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes, reveals
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.contraction import NearMiss

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.engine.options import DEFAULTS, Options
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.model.specialisation import Specialisation
+    from onnxreduce_cli.model.types.specialisation import Specialisation
     from onnxreduce_cli.targets.requirement import Target
 
 

@@ -14,15 +14,21 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, blocker_lines
-from onnxreduce_cli.model.domains import MICROSOFT
-from onnxreduce_cli.model.edit import outer_constants
-from onnxreduce_cli.model.scope import Scope, called_key, function_key, function_label, with_inner
+from onnxreduce_cli.model.graph.domains import MICROSOFT
+from onnxreduce_cli.model.graph.edit import outer_constants
+from onnxreduce_cli.model.graph.scope import (
+    Scope,
+    called_key,
+    function_key,
+    function_label,
+    with_inner,
+)
 from onnxreduce_cli.text import count, html_table, listed
 from onnxreduce_cli.told import Told
 
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import Written
-    from onnxreduce_cli.model.specialisation import Specialisation
+    from onnxreduce_cli.model.types.specialisation import Specialisation
 
 #: What is done to nodes whose sequences and optional values become tensors, all of them together.
 WRITTEN_OUT = "written out as tensors"

@@ -13,7 +13,7 @@ from onnx import AttributeProto, NodeProto
 from onnx.defs import OpSchema
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.text import shortened
 
 #: Longer values are not written out, nor those of arrays with more elements.

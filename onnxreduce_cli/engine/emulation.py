@@ -9,7 +9,7 @@ from collections import Counter
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 
 #: More nodes than these do not take the place of one, unless it may be emulated.

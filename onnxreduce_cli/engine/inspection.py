@@ -13,9 +13,9 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.engine.runtime_reach import Runtimes, runtimes_of
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope, function_label
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope, function_label
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.told import Told

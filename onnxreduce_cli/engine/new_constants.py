@@ -9,10 +9,10 @@ from onnx import FunctionProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.edit import constant_node, read_by, reference_node
-from onnxreduce_cli.model.ir_version import INITIALIZERS
-from onnxreduce_cli.model.order import in_order
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.edit import constant_node, read_by, reference_node
+from onnxreduce_cli.model.graph.ir_version import INITIALIZERS
+from onnxreduce_cli.model.graph.order import in_order
+from onnxreduce_cli.model.graph.scope import Scope
 
 #: An opset at which a Constant holds any dtype and lists of integers.
 _CONSTANT_OPSET = 13

@@ -16,12 +16,12 @@ from onnxreduce_cli.engine.emulation import may_loop
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.edit import Constants
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
+from onnxreduce_cli.model.graph.values import kind_of
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.values import kind_of
 from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
 from onnxreduce_cli.steps.type_constraints import fit_types
 

@@ -13,12 +13,12 @@ from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.ir_version import Wanted
+from onnxreduce_cli.model.graph.values import dtype_name
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.model.metadata import Strip
+    from onnxreduce_cli.model.graph.metadata import Strip
     from onnxreduce_cli.targets.requirement import Target
 
 #: Dtypes that may be changed, and be put in place of others.
@@ -175,7 +175,7 @@ class Options:
         self.check_expanded()
         self.contracted()
         if self.types:
-            from onnxreduce_cli.model.stating import parse_type
+            from onnxreduce_cli.model.types.stating import parse_type
 
             for text in self.types.values():
                 parse_type(text)

@@ -16,11 +16,11 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.dead_values import DeadValues, dead_values
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.imports import unread_everywhere
-from onnxreduce_cli.model.ir_version import choose
-from onnxreduce_cli.model.scope import FunctionKey, Scope
+from onnxreduce_cli.model.graph.dead_values import DeadValues, dead_values
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.imports import unread_everywhere
+from onnxreduce_cli.model.graph.ir_version import choose
+from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 
 if TYPE_CHECKING:

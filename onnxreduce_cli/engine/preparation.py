@@ -12,8 +12,8 @@ from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.description import Inlined, Plan
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.text import size_text
 
 
@@ -115,7 +115,7 @@ def prepare(document: Document, options: Options) -> Prepared:
         changes = (*found.changes, *dtypes.changes)
         found = found._replace(changes=changes, moved=dtypes.moved, casts=dtypes.casts)
     if options.strip_metadata is not None:
-        from onnxreduce_cli.model.metadata import strip_metadata
+        from onnxreduce_cli.model.graph.metadata import strip_metadata
 
         size = strip_metadata(model, options.strip_metadata)
         of = {"all": "the model and all in it"}.get(options.strip_metadata, options.strip_metadata)

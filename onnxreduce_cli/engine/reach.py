@@ -12,8 +12,8 @@ from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target
 
 

@@ -11,10 +11,9 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.ir_version import Wanted, choose, least_for_opset
-from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.ir_version import Wanted, choose, least_for_opset
+from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.text import count, listed
 

@@ -13,7 +13,7 @@ from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.reach import Outcome, Reach
 from onnxreduce_cli.engine.runtime import opsets_of, preference
-from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.reading import names, runtime

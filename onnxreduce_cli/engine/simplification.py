@@ -8,12 +8,12 @@ from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS, UNSIGNED
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.dead_values import reads_within, without_unread
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.folding import OPERATORS
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.dead_values import reads_within, without_unread
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.folding import OPERATORS
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
+from onnxreduce_cli.model.graph.values import numpy_dtype
 
 #: Values of more elements are computed when the model runs.
 _SMALL = 64

@@ -10,9 +10,9 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.dead_values import dropped, has_graphs
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.dead_values import dropped, has_graphs
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
+from onnxreduce_cli.model.graph.values import Dims
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ from onnx import NodeProto
 
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, InvalidModelError
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
 
 

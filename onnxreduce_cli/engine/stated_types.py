@@ -12,10 +12,10 @@ from onnx import GraphProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import kind_of
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.values import kind_of
 
 #: Before this opset Reshape's inference gives no rank where the shape is computed.
 _RESHAPE_INFERS = 14

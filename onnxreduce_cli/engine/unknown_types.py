@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.values import elem_type_of
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts, UnknownValue
-from onnxreduce_cli.model.values import elem_type_of
 
 #: An example of dimensions.
 _SHAPE = "[N,3,224]"

@@ -14,8 +14,8 @@ from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.executor.dtypes import STRING, Value, dtype_of_number
 from onnxreduce_cli.executor.errors import ExecutionError
 from onnxreduce_cli.executor.prepare import Context, plain_domain, prepare_graph, read_opsets
-from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.weights import mappable
+from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.file.weights import mappable
 
 _TOO_DEEP = "the model's subgraphs or functions nest too deeply"
 

@@ -19,7 +19,7 @@ from onnxreduce_cli.idioms.parameters import (
     reshaped,
 )
 from onnxreduce_cli.idioms.tracing import Tracer
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 #: The opset from which on GroupNormalization has a scale for each channel.
 _SCALE_OF_CHANNELS = 21

@@ -13,8 +13,8 @@ from onnx import NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.idioms.tracing import Pattern
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import is_default
 
 Array = npt.NDArray[Any]
 

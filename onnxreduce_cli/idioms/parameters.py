@@ -10,7 +10,7 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.matching import Found, NoMatchError
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 
 def known_dims(facts: NodeFacts, name: str) -> Dims:

@@ -9,8 +9,8 @@ from typing import Any
 from onnx import NodeProto
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.calls import UNKNOWN
+from onnxreduce_cli.model.graph.values import Dims
 
 #: How many nodes are followed, one behind the other.
 _DEPTH = 150

@@ -10,7 +10,7 @@ from onnx import AttributeProto, NodeProto
 
 from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.idioms.writer import Writer
-from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.model.graph.values import ValueType
 
 #: A definition: it takes a `Writer` and the composite operator's inputs, and gives its output.
 Definition = Callable[..., str]

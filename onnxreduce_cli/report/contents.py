@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from onnx import TensorProto
 
 from onnxreduce_cli.diffing.models import type_text
-from onnxreduce_cli.model.external import data_files
-from onnxreduce_cli.model.files import STREAM, Document
-from onnxreduce_cli.model.scope import function_label
-from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.model.file.document import STREAM, Document
+from onnxreduce_cli.model.file.external import data_files
+from onnxreduce_cli.model.graph.scope import function_label
+from onnxreduce_cli.model.graph.values import dtype_name
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import as_text, count, joined, listed, quoted, shortened, size_text
 

@@ -12,7 +12,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import runtimes_taking
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.text import as_text, count, shortened
 from onnxreduce_cli.verification.sites.report import SiteReport
 

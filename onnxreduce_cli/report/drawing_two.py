@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from onnx import ModelProto, NodeProto
 
 from onnxreduce_cli.diffing.results import Diff
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.drawing import (
     DRAWN,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.emulation import MOST_NODES
-from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.emulated import may_be_emulated
 from onnxreduce_cli.report.schema_changes import schema_changes

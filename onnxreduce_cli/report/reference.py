@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import span

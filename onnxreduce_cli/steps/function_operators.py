@@ -16,10 +16,10 @@ from onnx import AttributeProto, FunctionProto, NodeProto, helper, numpy_helper
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
-from onnxreduce_cli.model.skeleton import bind
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.attributes import bind
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, subgraphs
 from onnxreduce_cli.steps.registry import introduced
 
 #: Operators by the opset that introduced them.

@@ -16,8 +16,8 @@ from onnx import NodeProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.values import dtype_name
 from onnxreduce_cli.steps import widening
 
 _BFLOAT16 = "tensor(bfloat16)"

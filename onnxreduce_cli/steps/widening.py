@@ -17,8 +17,8 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 
 #: Their results are elements of their inputs.
 _MOVING = frozenset(

@@ -10,7 +10,7 @@ from onnx import NodeProto
 
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.targets.reduction_forms import axes_of
 
 #: How a norm becomes what something is divided by, or multiplied with: what makes that, what makes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 #: Where the axes are among the inputs.
 _AXES_AT = {"Pad": 3}

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.edit import Constants
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.forms import has_form

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from onnx import ModelProto
 
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.weights import mappable
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.file.weights import mappable
 from onnxreduce_cli.verification.errors import (
     CannotRunError,
     LimitError,

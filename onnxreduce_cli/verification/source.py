@@ -8,12 +8,12 @@ from functools import cached_property
 from onnx import ModelProto, TypeProto
 
 from onnxreduce_cli.errors import about
-from onnxreduce_cli.model.external import data_files
-from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.gate import check
-from onnxreduce_cli.model.scope import scopes, with_inner
-from onnxreduce_cli.model.skeleton import model_skeleton
-from onnxreduce_cli.model.weights import mappable
+from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.file.external import data_files
+from onnxreduce_cli.model.file.weights import mappable
+from onnxreduce_cli.model.gate.model import check
+from onnxreduce_cli.model.graph.scope import scopes, with_inner
+from onnxreduce_cli.model.types.skeleton import model_skeleton
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
 

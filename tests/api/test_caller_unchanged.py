@@ -17,8 +17,8 @@ from onnx import ModelProto, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
-from tests.model.test_nesting import nested
-from tests.model.test_safe_inference import doubling
+from tests.model.file.test_nesting import nested
+from tests.model.types.test_safe_inference import doubling
 
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 

@@ -15,8 +15,8 @@ import onnxreduce_cli
 from onnxreduce_cli.api.file_conversion import convert_file
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError, UsageError
-from onnxreduce_cli.model import files as files_module
-from onnxreduce_cli.model import outline
+from onnxreduce_cli.model.file import document as files_module
+from onnxreduce_cli.model.file import outline
 from tests.support import run
 
 X = {"x": np.random.default_rng(0).standard_normal((2, 30)).astype(np.float32)}
@@ -26,7 +26,7 @@ X = {"x": np.random.default_rng(0).standard_normal((2, 30)).astype(np.float32)}
 def spans(request, monkeypatch) -> None:
     monkeypatch.setattr(files_module, "_OUTLINED", 0 if request.param else 1 << 40)
     monkeypatch.setattr(outline, "LARGE", 20)
-    monkeypatch.setattr(outline, "LIMIT", 4)
+    monkeypatch.setattr(outline, "MOST_ELEMENTS", 4)
 
 
 def make_model() -> onnx.ModelProto:

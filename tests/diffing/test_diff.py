@@ -15,7 +15,7 @@ from onnx.external_data_helper import set_external_data
 import onnxreduce_cli
 from onnxreduce_cli import Diff, Plan
 from onnxreduce_cli.diffing.content import Hashes
-from onnxreduce_cli.model.byte_ranges import FileRange, StoredFile
+from onnxreduce_cli.model.file.byte_ranges import FileRange, StoredFile
 from onnxreduce_cli.report.diff import diff_text
 from tests.support import model
 

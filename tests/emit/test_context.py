@@ -11,9 +11,9 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Carried, loop
 from onnxreduce_cli.emit.node_facts import Lookups, Workspace
-from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.edit import Constants
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import Facts
 

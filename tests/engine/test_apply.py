@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper, parser
 import onnxreduce_cli
 from onnxreduce_cli.engine import node_converter
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.model.skeleton import adopt, without_weights
+from onnxreduce_cli.model.types.skeleton import adopt, without_weights
 from tests.containers.programs import Program
 from tests.engine.test_inlining import strings
 from tests.engine.test_specialisation import axes

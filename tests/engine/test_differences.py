@@ -11,7 +11,7 @@ from onnx import ModelProto
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.scope import scopes
 from tests.golden.forms import cases
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -14,8 +14,8 @@ from onnx.external_data_helper import set_external_data
 import onnxreduce_cli
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model import files
-from onnxreduce_cli.model.byte_ranges import FileRange, Recoded, StoredFile
+from onnxreduce_cli.model.file import document as files
+from onnxreduce_cli.model.file.byte_ranges import FileRange, Recoded, StoredFile
 from tests.support import model, op_types, run
 
 X = np.float32([[1.5, -2.0, 0.25], [3.0, 4.0, 7.0]])

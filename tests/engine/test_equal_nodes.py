@@ -9,7 +9,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.scope import Scope
 
 
 def model(*nodes: onnx.NodeProto, opset: int = 13) -> ModelProto:

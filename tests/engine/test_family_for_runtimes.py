@@ -14,7 +14,7 @@ from onnx import ModelProto
 import onnxreduce_cli
 from lab.predict import hits_of_model
 from onnxreduce_cli import ConversionError
-from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import find

@@ -14,7 +14,7 @@ import onnxreduce_cli
 from onnxreduce_cli.cli.main import cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.inspection import inspect
-from onnxreduce_cli.model.inlining import can_inline, function_key, inline
+from onnxreduce_cli.model.graph.inlining import can_inline, function_key, inline
 from tests.support import assert_same, blockers, check_sites, converts, model, op_types, run
 
 X = np.array([[[1.5, -2.0, 0.25], [3.0, 4.0, 7.0]]], np.float32)

@@ -11,7 +11,7 @@ from onnx import NodeProto, helper
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms import parameters
 from onnxreduce_cli.idioms.matching import NoMatchError
-from onnxreduce_cli.model.values import ValueType, tensor_type
+from onnxreduce_cli.model.graph.values import ValueType, tensor_type
 
 
 class _Facts:

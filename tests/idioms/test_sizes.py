@@ -11,9 +11,9 @@ from onnx import AttributeProto, NodeProto, helper
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.sizes import Sizes, number
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.values import ValueType, tensor_type
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.calls import UNKNOWN
+from onnxreduce_cli.model.graph.values import ValueType, tensor_type
 
 
 class _Node:

@@ -11,9 +11,8 @@ from lab.measured import Pair, load, pairs
 from lab.models import model
 from lab.predict import predicted, target_of
 from onnxreduce_cli import convert
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.schemas import versions
 
 #: What became several nodes at an older opset, of which it is not known which one a runtime

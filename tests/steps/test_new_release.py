@@ -28,7 +28,7 @@ TESTS = (
     "tests/steps/test_audit.py",
     "tests/steps/test_every_boundary.py",
     "tests/report/test_operators.py",
-    "tests/model/test_ir_version.py",
+    "tests/model/graph/test_ir_version.py",
     "tests/executor/test_backend_cases.py",
     "tests/executor/test_coverage.py",
     "tests/executor/test_family_matrix.py",

@@ -12,7 +12,7 @@ from onnx import ModelProto
 
 from onnxreduce_cli import ConversionError, convert, steps
 from onnxreduce_cli.engine.emulation import EMULATED, MOST_NODES
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, scopes
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, scopes
 from tests import node_cases
 from tests.support import blockers, converts, of_unknown_rank, one_node
 

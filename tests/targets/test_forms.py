@@ -10,10 +10,10 @@ import pytest
 from onnx import GraphProto, ModelProto, TensorProto, helper
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
-from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.graph.edit import Constants
+from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.forms import FORMS
 from tests.support import model, one_node
 

@@ -32,15 +32,15 @@ from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, refuse_external
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.pairs.types import type_proto
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model import ir_version
-from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.dead_values import without_unread
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.edit import Edits, apply_edits
-from onnxreduce_cli.model.random_operators import is_random
-from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.graph import ir_version
+from onnxreduce_cli.model.graph.calls import UNKNOWN
+from onnxreduce_cli.model.graph.dead_values import without_unread
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.edit import Edits, apply_edits
+from onnxreduce_cli.model.graph.random_operators import is_random
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.used_values import used_values
 
 #: How many graphs there are at most around a node within one that is checked.
 DEEPEST = 2

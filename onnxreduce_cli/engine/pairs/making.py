@@ -25,12 +25,12 @@ from onnxreduce_cli.engine.pairs.types import (
     type_proto,
 )
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model import ir_version
-from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.random_operators import is_random
-from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
-from onnxreduce_cli.model.used_values import used_values
-from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.model.graph import ir_version
+from onnxreduce_cli.model.graph.calls import UNKNOWN
+from onnxreduce_cli.model.graph.random_operators import is_random
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.graph.used_values import used_values
+from onnxreduce_cli.model.graph.values import Dims, ValueType
 
 Array = npt.NDArray[Any]
 #: Constants that are larger are drawn even where all others keep their values.

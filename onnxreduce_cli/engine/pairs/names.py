@@ -7,8 +7,8 @@ from typing import Any
 
 from onnx import NodeProto, TensorProto
 
-from onnxreduce_cli.model.scope import subgraphs
-from onnxreduce_cli.model.used_values import declared
+from onnxreduce_cli.model.graph.scope import subgraphs
+from onnxreduce_cli.model.graph.used_values import declared
 
 
 class Renaming:

@@ -10,13 +10,13 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 from onnxreduce_cli.engine.pairs.names import made_values
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.calls import UNKNOWN, Calls
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
-from onnxreduce_cli.model.skeleton import bind
-from onnxreduce_cli.model.tensors import tensors
-from onnxreduce_cli.model.used_values import used_values
+from onnxreduce_cli.model.file.tensors import tensors
+from onnxreduce_cli.model.graph.attributes import bind
+from onnxreduce_cli.model.graph.calls import UNKNOWN, Calls
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.edit import Constants
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
+from onnxreduce_cli.model.graph.used_values import used_values
 
 #: Said of nodes that draw random numbers.
 RANDOM = "its results are random"

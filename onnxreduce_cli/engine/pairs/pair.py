@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from onnx import ModelProto
 
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 #: A partly known list of integers: each one's value, or the tensor and axis of which it is the
 #: size, or None.

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
-from onnxreduce_cli.model.scope import subgraphs
-from onnxreduce_cli.model.values import MOST_DIMS, ValueType
+from onnxreduce_cli.model.graph.scope import subgraphs
+from onnxreduce_cli.model.graph.values import MOST_DIMS, ValueType
 
 Array = npt.NDArray[Any]
 

@@ -16,16 +16,16 @@ from onnxreduce_cli.engine.options import dtype_pairs
 from onnxreduce_cli.engine.passes.interface import cast_interface
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
-from onnxreduce_cli.model.byte_ranges import FileRange, Recoded
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.safe_inference import type_error
-from onnxreduce_cli.model.scope import Scope, scopes
-from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.file.byte_ranges import FileRange, Recoded
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.file.weights import data_of, recode, stored_files
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.dtype_change import DtypeChange, recoding
+from onnxreduce_cli.model.graph.scope import Scope, scopes
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.model.weights import data_of, recode, stored_files
+from onnxreduce_cli.model.types.safe_inference import type_error
+from onnxreduce_cli.model.types.skeleton import model_skeleton
 from onnxreduce_cli.text import count, listed
 
 #: Each holds what those before it do, but for the last digits of a float16 in bfloat16.

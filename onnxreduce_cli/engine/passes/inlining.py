@@ -9,13 +9,13 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.calls import Calls as ModelCalls
-from onnxreduce_cli.model.calls import sizes_of_calls
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.inlining import can_inline, inline
-from onnxreduce_cli.model.scope import FunctionKey, function_key, function_label, scopes
-from onnxreduce_cli.model.skeleton import without_weights
-from onnxreduce_cli.model.specialisation import callers_first
+from onnxreduce_cli.model.graph.calls import Calls as ModelCalls
+from onnxreduce_cli.model.graph.calls import sizes_of_calls
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.inlining import can_inline, inline
+from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, function_label, scopes
+from onnxreduce_cli.model.types.skeleton import without_weights
+from onnxreduce_cli.model.types.specialisation import callers_first
 from onnxreduce_cli.text import count
 
 #: Nodes that inlining may make; where each function calls the next twice, there is no end of them.

@@ -9,9 +9,9 @@ from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
-from onnxreduce_cli.model.dead_values import reads
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope, by_root, scopes, subgraphs
+from onnxreduce_cli.model.graph.dead_values import reads
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope, by_root, scopes, subgraphs
 
 
 @dataclass(frozen=True, slots=True)

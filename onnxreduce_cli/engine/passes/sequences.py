@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.skeleton import without_weights
+from onnxreduce_cli.model.types.skeleton import without_weights
 
 #: Operators that pass on whatever they are given.
 _PASSING_ON = ("Identity", "If", "Loop")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.specialisation import Specialisation
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.types.specialisation import Specialisation
 
 
 def specialise_functions(plan: SitePlan) -> SitePlan | None:

@@ -11,15 +11,15 @@ from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.dead_values import dead_values, reads
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
-from onnxreduce_cli.model.fixed_dims import fix_dims
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
-from onnxreduce_cli.model.skeleton import without_weights
-from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
+from onnxreduce_cli.model.graph.dead_values import dead_values, reads
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.edit import Edits, apply_edits, constant_node
+from onnxreduce_cli.model.graph.fixed_dims import fix_dims
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
+from onnxreduce_cli.model.graph.values import ValueType, from_proto
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import ValueType, from_proto
+from onnxreduce_cli.model.types.skeleton import without_weights
+from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes
 from onnxreduce_cli.text import count, listed
 
 #: Operators whose outputs tell of shapes alone.

@@ -21,10 +21,10 @@ from onnx import ModelProto
 from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import nesting
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of, write
-from onnxreduce_cli.model.outline import Outline
-from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.model.file import nesting
+from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, StoredFile, size_of, write
+from onnxreduce_cli.model.file.outline import Outline
+from onnxreduce_cli.model.file.tensors import tensors
 
 #: Stands for standard input and output.
 STREAM = "-"
@@ -209,7 +209,7 @@ def _unreadable(content: bytes) -> str:
 
 def _is_foreign(content: bytes, name: str) -> str | None:
     """Return what is said of a file that is known to be something else; None if it is not."""
-    from onnxreduce_cli.model.foreign import foreign
+    from onnxreduce_cli.model.file.foreign import foreign
 
     found = foreign(content)
     return None if found is None else f"{name} is no ONNX model but {found}"

@@ -11,10 +11,10 @@ from typing import IO, BinaryIO, Literal, NamedTuple
 from onnx import TensorProto
 
 from onnxreduce_cli.errors import InvalidModelError, UsageError
-from onnxreduce_cli.model.byte_ranges import StoredFile, copy
-from onnxreduce_cli.model.files import Document, replacing
-from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.model.file.byte_ranges import StoredFile, copy
+from onnxreduce_cli.model.file.document import Document, replacing
+from onnxreduce_cli.model.file.progress import Progress
+from onnxreduce_cli.model.file.tensors import tensors
 
 #: How data goes along, but for not at all: by hard links, where there can be any, or copied.
 Way = Literal["link", "copy"]

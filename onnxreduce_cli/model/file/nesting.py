@@ -7,7 +7,7 @@ from typing import Any
 
 from onnx import ModelProto
 
-from onnxreduce_cli.model import wire
+from onnxreduce_cli.model.file import wire
 
 #: Messages within messages that protobuf reads: two for the main graph, and three for each graph
 #: within a graph.

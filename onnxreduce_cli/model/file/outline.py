@@ -21,13 +21,12 @@ from typing import Any, BinaryIO, NamedTuple
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
 
-from onnxreduce_cli.model import wire
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
-from onnxreduce_cli.model.folding import LIMIT
-from onnxreduce_cli.model.tensors import holders, single_holders
+from onnxreduce_cli.model.file import wire
+from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS, holders, single_holders
 
 #: Data of fewer bytes stays in the outline, and so does that of tensors of no more elements than
-#: `LIMIT`, whose values may decide what a conversion does.
+#: `MOST_ELEMENTS`, whose values may decide what a conversion does.
 LARGE = 1 << 16
 
 #: Data nested deeper stays in the outline; usual models have none there.
@@ -186,7 +185,7 @@ class _Walk:
         # Once at most it may say where its data is, in the way that means: here.
         if places != stated or tensor.data_location != TensorProto.DEFAULT or present & _ALL_DATA:
             return None
-        if prod(float(dim) for dim in tensor.dims) <= LIMIT:
+        if prod(float(dim) for dim in tensor.dims) <= MOST_ELEMENTS:
             return None
         header = self.kept(data.start, data.body)
         stored = FileRange(self._stored, data.body, data.end)

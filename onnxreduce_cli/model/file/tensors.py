@@ -9,6 +9,9 @@ from typing import Any
 from google.protobuf.message import Message
 from onnx import SparseTensorProto, TensorProto
 
+#: Tensors of more elements are weights; smaller ones may be axes or shapes, which plans depend on.
+MOST_ELEMENTS = 65536
+
 _TENSOR = TensorProto.DESCRIPTOR
 
 

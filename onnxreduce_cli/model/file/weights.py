@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import wire
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
-from onnxreduce_cli.model.external import DataFile, data_files
-from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.outline import LARGE, LeftOut
-from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.model.file import wire
+from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.file.external import DataFile, data_files
+from onnxreduce_cli.model.file.outline import LARGE, LeftOut
+from onnxreduce_cli.model.file.tensors import tensors
 
 #: Makes bytes of bytes.
 Recode = Callable[[bytes], bytes]

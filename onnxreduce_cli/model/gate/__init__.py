@@ -7,28 +7,3 @@ them, and functions that do not call themselves. What only types, shapes and con
 text of a definition, it does not know: see CONTRIBUTING.md. What `onnx.checker` refuses beyond
 that, such as a graph without a name, steps need not care for.
 """
-
-from __future__ import annotations
-
-from onnx import ModelProto
-
-from onnxreduce_cli.model.gate.model import check
-from onnxreduce_cli.model.scope import scopes
-from onnxreduce_cli.model.types.facts import Facts
-
-__all__ = ["admit", "check"]
-
-
-def admit(model: ModelProto, base_dir: str = "") -> Facts:
-    """Look a model over, and return its facts, of which none is computed yet.
-
-    Args:
-        model: the model.
-        base_dir: the folder that external data is relative to.
-
-    Raises:
-        InvalidModelError: what is wrong with it, and where.
-    """
-    found = scopes(model)
-    check(model, found)
-    return Facts(model, found, base_dir)

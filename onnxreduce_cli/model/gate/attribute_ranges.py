@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.model.attributes import find
+from onnxreduce_cli.model.graph.attributes import find
 
 #: What fits 32 bits, and the most parts that are made one by one.
 _LARGEST, _MOST = (1 << 31) - 1, 1 << 20

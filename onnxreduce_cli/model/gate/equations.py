@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from onnxreduce_cli.model.attributes import find, of_call
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, function_label
+from onnxreduce_cli.model.graph.attributes import find, of_call
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, called_key, function_label
 from onnxreduce_cli.text import quoted
+
+_TERM = re.compile(r"[A-Za-z]*(\.\.\.[A-Za-z]*)?")
+
+
+def is_equation(equation: str) -> bool:
+    """Return whether a text is an equation, such as ``"...ij,jk->...ik"``.
+
+    All its terms are letters with an ellipsis at most, those of the output are among the others,
+    each once.
+    """
+    left, _, output = equation.replace(" ", "").partition("->")
+    labels = output.replace("...", "")
+    return (
+        all(_TERM.fullmatch(term) for term in (*left.split(","), output))
+        and len(set(labels)) == len(labels)
+        and set(labels) <= set(left)
+    )
 
 
 class Equations:
@@ -62,8 +80,6 @@ class Equations:
 
 
 def _is_sound(equation: AttributeProto) -> bool:
-    from onnxreduce_cli.model.equations import is_equation
-
     return bool(equation.ref_attr_name) or is_equation(_text(equation))
 
 

@@ -8,10 +8,16 @@ from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.gate.text import first_no_text
-from onnxreduce_cli.model.names import without_absent_last
-from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, function_label, with_inner
+from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS, is_default
+from onnxreduce_cli.model.graph.names import without_absent_last
+from onnxreduce_cli.model.graph.scope import (
+    FunctionKey,
+    Scope,
+    called_key,
+    function_label,
+    with_inner,
+)
 from onnxreduce_cli.text import listed, quoted
 
 

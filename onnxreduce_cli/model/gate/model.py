@@ -8,13 +8,12 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetId
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
-from onnxreduce_cli.model import attribute_ranges
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
+from onnxreduce_cli.model.gate import attribute_ranges, attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.equations import Equations
 from onnxreduce_cli.model.gate.references import References
 from onnxreduce_cli.model.gate.text import first_no_text
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, Scope
 from onnxreduce_cli.text import quoted
 
 #: The latest version that onnx can be asked about.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from onnxreduce_cli.model.attributes import of_call
-from onnxreduce_cli.model.scope import function_label, with_inner
+from onnxreduce_cli.model.graph.attributes import of_call
+from onnxreduce_cli.model.graph.scope import function_label, with_inner
 from onnxreduce_cli.text import quoted
 
 

@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from onnxreduce_cli.model.folding import LIMIT
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.gate.text import is_text
-from onnxreduce_cli.model.values import MOST_DIMS, dtype_name
+from onnxreduce_cli.model.graph.values import MOST_DIMS, dtype_name
 from onnxreduce_cli.text import quoted
 
 #: Into one byte, or one number of a list, go four elements at most.
@@ -38,7 +38,7 @@ def problem(tensor: TensorProto) -> str | None:
     if not tensor.data_type:
         return "has no element type"
     size = prod(dims)
-    fits = _may_fit(tensor, size) if size > LIMIT else _read(tensor, size) is not None
+    fits = _may_fit(tensor, size) if size > MOST_ELEMENTS else _read(tensor, size) is not None
     return None if fits else f"has data that does not fit its dimensions {_short(dims)} of {dtype}"
 
 
@@ -63,7 +63,7 @@ def sparse_problem(sparse: SparseTensorProto) -> str | None:
     if any(dim < 0 for dim in dims):
         return f"has dimensions below 0: {_short(dims)}"
     count = prod(values.dims)
-    if max(count, prod(indices.dims)) > LIMIT:
+    if max(count, prod(indices.dims)) > MOST_ELEMENTS:
         return None
     if len(values.dims) != 1 or list(indices.dims) not in ([count], [count, len(dims)]):
         return f"has {_short(indices.dims)} indices for {_short(values.dims)} values"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
@@ -37,3 +37,18 @@ def value(attribute: AttributeProto) -> Any:
     if attribute.type == AttributeProto.STRINGS:
         return tuple(item.decode() for item in result)
     return tuple(result) if isinstance(result, list) else result
+
+
+def bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
+    """Replace a node's attribute references by values, in place; unbound ones are dropped."""
+    for index in reversed(range(len(node.attribute))):
+        attribute = node.attribute[index]
+        if not attribute.ref_attr_name:
+            continue
+        value = bound.get(attribute.ref_attr_name)
+        name = attribute.name
+        del node.attribute[index]
+        if value is not None:
+            copy = node.attribute.add()
+            copy.CopyFrom(value)
+            copy.name = name

@@ -9,8 +9,8 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, subgraphs, with_inner
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, called_key, subgraphs, with_inner
 
 #: The identity of a function, and the name of one of its attributes.
 _Reference = tuple[int, str]

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from onnx import NodeProto
 
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.folding import OPERATORS
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.folding import OPERATORS
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs
 
 
 class Replaced(Protocol):

@@ -19,9 +19,9 @@ from onnx import (
 )
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 
 #: Attributes that hold the number of a dtype.
 _DTYPES = frozenset(

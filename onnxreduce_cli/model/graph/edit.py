@@ -17,8 +17,8 @@ from onnx import (
     helper,
 )
 
-from onnxreduce_cli.model.domains import default_imports
-from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.graph.domains import default_imports
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 
 
 class Constants:

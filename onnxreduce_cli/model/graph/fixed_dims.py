@@ -8,7 +8,7 @@ from typing import Any
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.text import quoted
 
 #: Of more dimensions the first are listed.

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
+from onnxreduce_cli.model.graph.values import Dims, numpy_dtype
 
 Array = npt.NDArray[Any]
 Attributes = dict[str, Any]
-
-#: Larger results are weights, not axes.
-LIMIT = 65536
 
 
 class Folded(NamedTuple):
@@ -49,7 +47,7 @@ def fold(
     op_type: str, opset: int, attributes: Attributes, inputs: Sequence[Folded | None]
 ) -> Folded | None:
     """Evaluate one operator; None where it is not supported or too little is known."""
-    if any(item is not None and item.values.size > LIMIT for item in inputs):
+    if any(item is not None and item.values.size > MOST_ELEMENTS for item in inputs):
         return None
     try:
         return _move(op_type, opset, attributes, inputs) or _compute(
@@ -88,7 +86,7 @@ def _compute(
         return None
     with np.errstate(all="ignore"):
         result = compute(attributes, *constants)
-    if result is None or result.size > LIMIT:
+    if result is None or result.size > MOST_ELEMENTS:
         return None
     return Folded.whole(np.asarray(result))
 
@@ -214,7 +212,7 @@ def _range(_: Attributes, start: Array, limit: Array, delta: Array) -> Array | N
         return None
     # The difference is taken in the dtype itself, as kernels do: it says how many there are.
     count = np.ceil((limit - start).item() / delta.item())
-    if not count <= LIMIT:
+    if not count <= MOST_ELEMENTS:
         return None
     return np.asarray(start + np.arange(max(count, 0)).astype(start.dtype) * delta)
 
@@ -240,7 +238,7 @@ def _non_zero(_: Attributes, a: Array) -> Array:
 
 def _constant_of_shape(attributes: Attributes, shape: Array) -> Array | None:
     value = attributes.get("value", np.zeros(1, np.float32))
-    if shape.size and np.prod(shape.astype(float)) > LIMIT:
+    if shape.size and np.prod(shape.astype(float)) > MOST_ELEMENTS:
         return None
     return np.full(shape.tolist(), value.reshape(-1)[0], value.dtype)
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
-from onnxreduce_cli.model.domains import MICROSOFT
-from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.graph.domains import MICROSOFT
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 
 
 def _is_known(domain: str) -> bool:

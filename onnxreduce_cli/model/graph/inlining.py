@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.edit import Edits, apply_edits
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import (
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.attributes import bind
+from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.edit import Edits, apply_edits
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import (
     FunctionKey,
     Scope,
     by_root,
@@ -23,7 +24,6 @@ from onnxreduce_cli.model.scope import (
     scopes,
     subgraphs,
 )
-from onnxreduce_cli.model.skeleton import bind
 
 _Functions = Mapping[FunctionKey, FunctionProto]
 

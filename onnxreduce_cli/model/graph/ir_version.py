@@ -22,10 +22,10 @@ from onnx import (
 )
 
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.dead_values import DeadValues
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.imports import unread_imports
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.dead_values import DeadValues
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.imports import unread_imports
+from onnxreduce_cli.model.graph.scope import Scope
 
 #: Which IR version to give a model: that of its opset if it changes, the one it has, or a number.
 Wanted = int | Literal["auto", "keep"]

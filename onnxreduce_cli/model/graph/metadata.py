@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto
 
-from onnxreduce_cli.model.scope import Scope, scopes
-from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.model.file.tensors import tensors
+from onnxreduce_cli.model.graph.scope import Scope, scopes
 
 #: Of what metadata is stripped: of nodes; of functions with all that is in them; of everything.
 Strip = Literal["nodes", "functions", "all"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cached_property
 
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.scope import Scope
 
 
 class Names:

@@ -14,11 +14,11 @@ from functools import cached_property
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from onnxreduce_cli.model.calls import Calls
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.ir_version import INITIALIZERS
-from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.model.graph.calls import Calls
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.ir_version import INITIALIZERS
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import ValueType
 
 #: The inputs whose values decide the shapes of the outputs; None for all of them.
 DECIDING: dict[str, tuple[int, ...] | None] = {

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from onnx import NodeProto
 
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.graph.domains import is_default
 
 #: Operators whose results are always random: nothing can be compared.
 _RANDOM = frozenset(

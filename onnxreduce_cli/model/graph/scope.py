@@ -7,9 +7,9 @@ from functools import cached_property
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
-from onnxreduce_cli.model.order import in_order, misplaced
-from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
+from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS, default_opset, is_default
+from onnxreduce_cli.model.graph.order import in_order, misplaced
+from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
 #: Operators of the default domain that carry graphs; of other domains any may.

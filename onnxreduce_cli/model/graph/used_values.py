@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from onnx import GraphProto, NodeProto
 
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.graph.scope import subgraphs
 
 
 def used_values(nodes: Iterable[NodeProto]) -> list[str]:

@@ -27,11 +27,16 @@ from onnx import (
     numpy_helper,
 )
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import FunctionKey, called_key, function_key, subgraphs, with_inner
-from onnxreduce_cli.model.skeleton import call_skeleton
-from onnxreduce_cli.model.values import (
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import (
+    FunctionKey,
+    called_key,
+    function_key,
+    subgraphs,
+    with_inner,
+)
+from onnxreduce_cli.model.graph.values import (
     CONSTANT_DTYPES,
     ValueType,
     from_proto,
@@ -39,6 +44,7 @@ from onnxreduce_cli.model.values import (
     stated_in,
     tensor_type,
 )
+from onnxreduce_cli.model.types.skeleton import call_skeleton
 
 #: Nodes that onnx may go through by itself, as many as it does in half a second.
 LIMIT = 100_000

@@ -16,12 +16,19 @@ import numpy.typing as npt
 import onnx
 from onnx import FunctionProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
-from onnxreduce_cli.model import folding
-from onnxreduce_cli.model.calls import Calls, Unknown
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.folding import Folded
-from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.values import CONSTANT_DTYPES, MOST_DIMS, Dims, ValueType, numpy_dtype
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
+from onnxreduce_cli.model.graph import folding
+from onnxreduce_cli.model.graph.calls import Calls, Unknown
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.folding import Folded
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import (
+    CONSTANT_DTYPES,
+    MOST_DIMS,
+    Dims,
+    ValueType,
+    numpy_dtype,
+)
 
 Array = npt.NDArray[Any]
 
@@ -76,7 +83,7 @@ class Constants(ABC):
         dims = None if known_type is None else known_type.dims
         length = dims[0] if dims is not None and len(dims) == 1 else None
         # No list of axes or sizes is longer, whatever the model states.
-        if not isinstance(length, int) or length > folding.LIMIT:
+        if not isinstance(length, int) or length > MOST_ELEMENTS:
             return None
         return (None,) * length
 
@@ -180,7 +187,7 @@ class Constants(ABC):
         if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
             return None
         length = known.dims[0] if known.dims else None
-        if not isinstance(length, int) or length > folding.LIMIT:
+        if not isinstance(length, int) or length > MOST_ELEMENTS:
             return None
         return Folded(np.zeros(length, np.int64), np.zeros(length, bool))
 
@@ -196,7 +203,7 @@ class Constants(ABC):
 
     def _array(self, tensor: TensorProto) -> Array | None:
         dims = tensor.dims
-        if len(dims) > MOST_DIMS or np.prod([float(dim) for dim in dims]) > folding.LIMIT:
+        if len(dims) > MOST_DIMS or np.prod([float(dim) for dim in dims]) > MOST_ELEMENTS:
             return None
         if tensor.data_location != TensorProto.EXTERNAL:
             return numpy_helper.to_array(tensor)
@@ -208,7 +215,7 @@ class Constants(ABC):
     def _dense(self, sparse: SparseTensorProto) -> Array | None:
         values, indices = self._array(sparse.values), self._array(sparse.indices)
         dims = tuple(sparse.dims)
-        if values is None or indices is None or np.prod([float(d) for d in dims]) > folding.LIMIT:
+        if values is None or indices is None or np.prod([float(d) for d in dims]) > MOST_ELEMENTS:
             return None
         dense = np.zeros(dims, numpy_dtype(sparse.values.data_type))
         where = np.unravel_index(indices, dims) if indices.ndim == 1 else tuple(indices.T)

@@ -9,14 +9,11 @@ import onnx
 from onnx import GraphProto, NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model import attributes, folding
-from onnxreduce_cli.model.constants import Array, Constants, Work
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.folding import Folded
-from onnxreduce_cli.model.scope import Scope, subgraphs
-from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.node_inference import infer_outputs
-from onnxreduce_cli.model.values import (
+from onnxreduce_cli.model.graph import attributes, folding
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.folding import Folded
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs
+from onnxreduce_cli.model.graph.values import (
     Dims,
     ValueType,
     common,
@@ -24,6 +21,9 @@ from onnxreduce_cli.model.values import (
     from_proto,
     tensor_type,
 )
+from onnxreduce_cli.model.types.constants import Array, Constants, Work
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.node_inference import infer_outputs
 
 #: A value of the outermost scope's tree, within which generated names are unique.
 _Value = tuple[int, str]

@@ -11,14 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnxreduce_cli.model.calls import Calls
-from onnxreduce_cli.model.constants import Array, ModelConstants
-from onnxreduce_cli.model.overridable import Stated
-from onnxreduce_cli.model.scope import FunctionKey, Scope, by_root
+from onnxreduce_cli.model.gate.model import check
+from onnxreduce_cli.model.graph.calls import Calls
+from onnxreduce_cli.model.graph.overridable import Stated
+from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, by_root, scopes
+from onnxreduce_cli.model.graph.values import ValueType, elem_type_of
+from onnxreduce_cli.model.types.constants import Array, ModelConstants
 from onnxreduce_cli.model.types.model_types import Types
 from onnxreduce_cli.model.types.node_inference import Contradictions
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
-from onnxreduce_cli.model.values import ValueType, elem_type_of
 
 
 class Facts:
@@ -178,3 +179,18 @@ class Facts:
         """Drop the results computed before shape inference found more types."""
         self._types.forget()
         self.constants.forget()
+
+
+def admit(model: ModelProto, base_dir: str = "") -> Facts:
+    """Check a model at the gate, and return its facts, of which none is computed yet.
+
+    Args:
+        model: the model.
+        base_dir: the folder that external data is relative to.
+
+    Raises:
+        InvalidModelError: what is wrong with it, and where.
+    """
+    found = scopes(model)
+    check(model, found)
+    return Facts(model, found, base_dir)

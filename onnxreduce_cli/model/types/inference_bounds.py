@@ -21,8 +21,8 @@ from onnx import (
     numpy_helper,
 )
 
-from onnxreduce_cli.model.domains import DEFAULT_DOMAINS
-from onnxreduce_cli.model.scope import (
+from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS
+from onnxreduce_cli.model.graph.scope import (
     GRAPH_OPERATORS,
     called_key,
     function_key,

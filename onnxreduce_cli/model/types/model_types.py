@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, ModelProto
 
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.overridable import Stated
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.overridable import Stated
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import ValueType, elem_type_of, merge
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
-from onnxreduce_cli.model.values import ValueType, elem_type_of, merge
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.types.unification import Unification

@@ -9,11 +9,11 @@ import onnx
 from onnx import NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model import attribute_ranges
-from onnxreduce_cli.model.constants import Array
-from onnxreduce_cli.model.input_forms import has_form, input_forms
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
-from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
+from onnxreduce_cli.model.gate import attribute_ranges
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
+from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
+from onnxreduce_cli.model.types.constants import Array
+from onnxreduce_cli.model.types.input_forms import has_form, input_forms
 
 #: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
 _READ = 1024

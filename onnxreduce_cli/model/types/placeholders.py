@@ -13,9 +13,9 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import LEARNING, MICROSOFT, is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
 
 #: What a node's copy becomes: operator, inputs, attributes kept; None leaves it as it is.
 _Rule = Callable[[NodeProto, int], "NodeProto | None"]

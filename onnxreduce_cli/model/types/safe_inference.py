@@ -10,7 +10,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
-from onnxreduce_cli.model.inference_bounds import may_take_much
+from onnxreduce_cli.model.types.inference_bounds import may_take_much
 from onnxreduce_cli.worker.process import EndedError, UnansweredError, current
 
 #: The bytes of memory that inference in the worker may take, and more for each byte of the model.

@@ -18,20 +18,20 @@ from onnx import (
     NodeProto,
 )
 
-from onnxreduce_cli.model.attribute_ranges import ENDING, may_end
-from onnxreduce_cli.model.calls import Calls, sizes_of_calls
-from onnxreduce_cli.model.edit import put_in_order
-from onnxreduce_cli.model.overridable import Stated, drop_defaults
-from onnxreduce_cli.model.safe_inference import infer_shapes
-from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
-from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
+from onnxreduce_cli.model.gate.attribute_ranges import ENDING, may_end
+from onnxreduce_cli.model.graph.calls import Calls, sizes_of_calls
+from onnxreduce_cli.model.graph.edit import put_in_order
+from onnxreduce_cli.model.graph.overridable import Stated, drop_defaults
+from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes, with_inner
+from onnxreduce_cli.model.graph.values import ValueType, common, forget_negative_dims, stated_in
+from onnxreduce_cli.model.types.safe_inference import infer_shapes
 from onnxreduce_cli.model.types.shapes_by_values import (
     Known,
     StatedShapes,
     infos_by_name,
     open_places,
 )
-from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
+from onnxreduce_cli.model.types.skeleton import call_skeleton, model_skeleton
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.types.called_types import CalledTypes

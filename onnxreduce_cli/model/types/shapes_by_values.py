@@ -11,11 +11,11 @@ import numpy.typing as npt
 import onnx
 from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
 
-from onnxreduce_cli.model.calls import Calls
-from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.calls import Calls
+from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS, is_default
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import Dims, ValueType
 from onnxreduce_cli.model.types import placeholders
-from onnxreduce_cli.model.values import Dims, ValueType
 
 #: Operators whose output's shape follows from the values of inputs.
 SHAPED_BY_VALUES = frozenset(

@@ -11,16 +11,16 @@ from onnx import (
     FunctionProto,
     GraphProto,
     ModelProto,
-    NodeProto,
     TensorProto,
     helper,
 )
 
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.folding import LIMIT
-from onnxreduce_cli.model.scope import FunctionKey, function_key, with_inner
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
+from onnxreduce_cli.model.graph.attributes import bind
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, with_inner
+from onnxreduce_cli.model.graph.values import ValueType
 from onnxreduce_cli.model.types.placeholders import put_placeholders
-from onnxreduce_cli.model.values import ValueType
 
 #: A domain of which shape inference knows no operator.
 _UNKNOWN = "onnxreduce.unknown"
@@ -53,7 +53,7 @@ def without_weights(model: ModelProto) -> ModelProto:
     for name, value in _fields(model.graph, "initializer"):
         _set(copy.graph, name, value)
     for tensor in model.graph.initializer:
-        if prod(tensor.dims) <= LIMIT:
+        if prod(tensor.dims) <= MOST_ELEMENTS:
             copy.graph.initializer.add().CopyFrom(tensor)
         else:
             copy.graph.initializer.append(_without_data(tensor))
@@ -165,18 +165,3 @@ def call_skeleton(
         skeleton.opset_import.add(domain=_UNKNOWN, version=1)
     put_placeholders(graph, default_opset(function) or 0, functions)
     return skeleton
-
-
-def bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
-    """Replace a node's attribute references by values, in place; unbound ones are dropped."""
-    for index in reversed(range(len(node.attribute))):
-        attribute = node.attribute[index]
-        if not attribute.ref_attr_name:
-            continue
-        value = bound.get(attribute.ref_attr_name)
-        name = attribute.name
-        del node.attribute[index]
-        if value is not None:
-            copy = node.attribute.add()
-            copy.CopyFrom(value)
-            copy.name = name

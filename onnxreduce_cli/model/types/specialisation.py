@@ -13,10 +13,10 @@ from typing import Any
 
 from onnx import FunctionProto, ModelProto
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.calls import Call
-from onnxreduce_cli.model.constants import Array
-from onnxreduce_cli.model.scope import LABEL, Scope, by_root, function_label, function_scopes
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.calls import Call
+from onnxreduce_cli.model.graph.scope import LABEL, Scope, by_root, function_label, function_scopes
+from onnxreduce_cli.model.types.constants import Array
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.text import shortened
 

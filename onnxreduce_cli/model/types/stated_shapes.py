@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.overridable import drop_defaults, overridable
-from onnxreduce_cli.model.safe_inference import infer_shapes
-from onnxreduce_cli.model.scope import Scope, scopes
-from onnxreduce_cli.model.skeleton import model_skeleton
-from onnxreduce_cli.model.values import Dims, ValueType, from_proto
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.overridable import drop_defaults, overridable
+from onnxreduce_cli.model.graph.scope import Scope, scopes
+from onnxreduce_cli.model.graph.values import Dims, ValueType, from_proto
+from onnxreduce_cli.model.types.safe_inference import infer_shapes
+from onnxreduce_cli.model.types.skeleton import model_skeleton
 
 #: From this opset on Reshape's inference gives a rank from the length of a computed shape.
 _RESHAPE_INFERS = 14

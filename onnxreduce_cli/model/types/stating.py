@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import Dims, ValueType, dtype_name, from_proto, numpy_dtype
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import Dims, ValueType, dtype_name, from_proto, numpy_dtype
+from onnxreduce_cli.model.types.facts import Facts, admit
 
 
 def parse_type(text: str) -> TypeProto:

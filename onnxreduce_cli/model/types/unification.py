@@ -15,8 +15,8 @@ from typing import Any
 import onnx
 from onnx import NodeProto
 
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope
 
 #: A value: the identity of the scope that defines it, and its name.
 Value = tuple[int, str]

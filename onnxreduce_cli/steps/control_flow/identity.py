@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import elem_type_of, zeros
+from onnxreduce_cli.model.graph.values import elem_type_of, zeros
 from onnxreduce_cli.steps.registry import down
 
 

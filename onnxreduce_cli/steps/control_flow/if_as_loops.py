@@ -7,7 +7,7 @@ from onnx import GraphProto, TensorProto, ValueInfoProto
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import turn_into_loop_body
-from onnxreduce_cli.model.values import ValueType, tensor_type, zeros
+from onnxreduce_cli.model.graph.values import ValueType, tensor_type, zeros
 
 BRANCHES = ("then_branch", "else_branch")
 

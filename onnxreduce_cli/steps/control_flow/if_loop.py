@@ -6,7 +6,7 @@ import numpy as np
 from onnx import GraphProto, TensorProto, helper
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.model.graph.values import ValueType
 from onnxreduce_cli.steps.control_flow.if_as_loops import BRANCHES, as_loops
 from onnxreduce_cli.steps.registry import down
 

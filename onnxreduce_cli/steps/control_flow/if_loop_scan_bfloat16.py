@@ -9,7 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import put_nodes_around
-from onnxreduce_cli.model.values import ValueType, tensor_type
+from onnxreduce_cli.model.graph.values import ValueType, tensor_type
 from onnxreduce_cli.steps.registry import down
 
 #: For each operator its graphs, the first of its inputs that is one of theirs at the same index,

@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.loops import Body, Carried, Nodes, loop, scan_body, tur
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import COUNTING_FROM
 from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.model.values import ValueType, numpy_dtype
+from onnxreduce_cli.model.graph.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
 
 

@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import refuse
 from onnxreduce_cli.emit.sizes import known_size
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.steps.registry import introduced
 
 _HOLDS = "holds a sequence of tensors"

@@ -14,7 +14,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.steps.registry import instead
 
 #: From this opset on floats can be compared for equality.

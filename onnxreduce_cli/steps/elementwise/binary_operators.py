@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.broadcast import (
 )
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.sizes import dims_of, need_dims
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.steps.registry import down, up
 
 _OPERATORS = (

@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 #: The signed integers by their bits.

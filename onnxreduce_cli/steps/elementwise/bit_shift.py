@@ -7,7 +7,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import iinfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.registry import down, introduced
 
 

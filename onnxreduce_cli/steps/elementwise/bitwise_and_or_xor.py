@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.emit.reversed_dims import with_reversed_dims
-from onnxreduce_cli.model.values import iinfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 _BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")

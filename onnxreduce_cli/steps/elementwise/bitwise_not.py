@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import iinfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.model.values import exactly_in, finfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import exactly_in, finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
 _LIMITS = ("min", "max")

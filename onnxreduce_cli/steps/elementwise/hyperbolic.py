@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.polynomials import clipped, polynomial
-from onnxreduce_cli.model.values import finfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 #: Returns a function's values at positive numbers, of their dtype and shape. Its arguments are the

@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.model.values import finfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 

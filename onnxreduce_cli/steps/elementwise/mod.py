@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS, UNSIGNED
 from onnxreduce_cli.emit.indices import never_negative
 from onnxreduce_cli.emit.polynomials import clipped
-from onnxreduce_cli.model.values import finfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import down, introduced
 
 

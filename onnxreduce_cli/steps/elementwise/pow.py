@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.model.values import exactly_in
+from onnxreduce_cli.model.graph.values import exactly_in
 from onnxreduce_cli.steps.registry import down
 
 _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16})

@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.steps.registry import down, up
 
 _UNSIGNED = frozenset({TensorProto.UINT32, TensorProto.UINT64})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import finfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 

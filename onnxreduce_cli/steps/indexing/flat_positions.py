@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph.values import Dims
 
 #: For what ranks are needed.
 COUNTED_FLAT = "positions are counted in the flattened data"

@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING, refuse
 from onnxreduce_cli.emit.shapes import OPSET
 from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.model.graph.values import dtype_name
 from onnxreduce_cli.steps.registry import introduced
 
 _ORDERED = INTEGERS | HALVES | {TensorProto.BOOL, TensorProto.FLOAT, TensorProto.DOUBLE}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.registry import instead
 
 #: From this opset on a Gemm may have no C.

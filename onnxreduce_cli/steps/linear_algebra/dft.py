@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import axes_from_front, element, product, reshaped, scalar_input
 from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, sliced
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.linear_algebra.dft_matrix import Kind, angle_table, constant_matrix
 from onnxreduce_cli.steps.registry import down, introduced, up
 

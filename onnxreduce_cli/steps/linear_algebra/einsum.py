@@ -25,7 +25,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
-from onnxreduce_cli.model.equations import is_equation
+from onnxreduce_cli.model.gate.equations import is_equation
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.text import quoted
 

@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 from onnxreduce_cli.emit.sizes import known_size
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 
 #: Which keys a query sees is a constant of at most so many elements, and else computed.
 _LARGEST = 1 << 14

@@ -20,7 +20,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, as_name
 from onnxreduce_cli.emit.sizes import known_size, size_of
-from onnxreduce_cli.model.values import numpy_dtype, tensor_type
+from onnxreduce_cli.model.graph.values import numpy_dtype, tensor_type
 from onnxreduce_cli.steps.function_operators import BLOCKS, check_causal, check_definition, inline
 from onnxreduce_cli.steps.neural.attention_bias import Causal, attention_bias
 from onnxreduce_cli.steps.registry import introduced

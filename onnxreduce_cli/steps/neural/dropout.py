@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
 _LEFT_OPEN = (

@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
 from onnxreduce_cli.emit.sizes import END, dims_of, known_dims, size_of, sliced
-from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.model.graph.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import (
     in_dtype,
     replace_and_cast,

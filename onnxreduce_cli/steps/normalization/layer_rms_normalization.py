@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.idioms.expansion import Expansion, replace_by_last
 from onnxreduce_cli.idioms.normalizations import Square, affine, by_mul, by_pow, standardised
 from onnxreduce_cli.idioms.normalizations import rms_normalization as idiom
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import (
     Axes,
     TrailingAxes,

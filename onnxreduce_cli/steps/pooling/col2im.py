@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, as_shape, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, list_elements, size_of
-from onnxreduce_cli.model.values import MOST_DIMS, dtype_name, numpy_dtype
+from onnxreduce_cli.model.graph.values import MOST_DIMS, dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 #: For each dtype the one in which it is added up; a Cast back lets integers wrap.

@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import Number, as_name
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import (
     Axis,
     Indices,

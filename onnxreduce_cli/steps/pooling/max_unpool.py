@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name, as_shape
 from onnxreduce_cli.emit.shapes import OPSET
 from onnxreduce_cli.emit.sizes import size_of
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 

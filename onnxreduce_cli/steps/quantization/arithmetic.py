@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, replace_and_cast_back
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.model.values import iinfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.quantization.scales import as_float, spread
 
 

@@ -17,8 +17,8 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.quantization.scales import Granularity, spread
 
 #: The lowest and the highest number of narrow integer dtypes, by name.

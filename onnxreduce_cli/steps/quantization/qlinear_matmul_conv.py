@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
-from onnxreduce_cli.model.values import dtype_name, iinfo, numpy_dtype
+from onnxreduce_cli.model.graph.values import dtype_name, iinfo, numpy_dtype
 from onnxreduce_cli.steps.quantization.arithmetic import lowest_for_nan
 from onnxreduce_cli.steps.quantization.matmul_conv_integer import (
     convolution_sums,

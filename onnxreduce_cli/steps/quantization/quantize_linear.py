@@ -20,7 +20,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.quantization.arithmetic import lowest_for_nan, quantize, quantized_to
 from onnxreduce_cli.steps.quantization.scales import (
     for_each_element,

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.quantization.arithmetic import dequantize
 from onnxreduce_cli.steps.quantization.narrow_dtypes import quantized_in_wider_dtype
 from onnxreduce_cli.steps.quantization.scales import as_float

@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.loops import Body, Carried, loop
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import COUNTING_FROM, LOOPS_FROM, OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import END, sliced
-from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.model.graph.values import tensor_type
 
 
 def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:

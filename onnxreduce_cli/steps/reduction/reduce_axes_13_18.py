@@ -27,7 +27,7 @@ from onnxreduce_cli.emit.loops import Nodes, branch, turn_into_loop_body
 from onnxreduce_cli.emit.numbers import Term
 from onnxreduce_cli.emit.refusals import LOOPS_FROM, need_loops
 from onnxreduce_cli.emit.shapes import int64_list
-from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.reduction import REDUCE_BUT_SUM
 from onnxreduce_cli.steps.registry import down, up
 

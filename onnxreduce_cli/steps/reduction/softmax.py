@@ -12,7 +12,7 @@ from __future__ import annotations
 from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_RANK
-from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.model.graph.values import Dims, ValueType
 from onnxreduce_cli.steps.reduction import SOFTMAX
 from onnxreduce_cli.steps.registry import down, up
 

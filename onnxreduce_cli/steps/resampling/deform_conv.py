@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Number, Term, as_shape, scalar, term
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import known_dims, need_dims, range_of, size_of
-from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.resampling.interpolation import (
     Tap,

@@ -25,7 +25,7 @@ from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, term
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.model.graph.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.resampling.resize_axes import (
     Change,

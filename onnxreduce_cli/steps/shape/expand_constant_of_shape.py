@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 
 #: What any dimension is written out for; no runtime takes nearly as many.

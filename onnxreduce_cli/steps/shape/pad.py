@@ -21,7 +21,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import list_elements, size_of
-from onnxreduce_cli.model.values import exactly_in, numpy_dtype
+from onnxreduce_cli.model.graph.values import exactly_in, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.pad_at_run_time import pads_of_axes_at_run_time, source_indices
 from onnxreduce_cli.steps.widening import wider

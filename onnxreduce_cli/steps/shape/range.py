@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import down, introduced
 
 

@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import size_of
-from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
 
 #: For each dtype that Tile takes before opset 6 the highest count up to which it holds each.

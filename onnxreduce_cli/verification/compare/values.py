@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.model.values import finfo
+from onnxreduce_cli.model.graph.values import finfo
 
 Array = npt.NDArray[Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 
-from onnxreduce_cli.model.values import MOST_DIMS, Dims, from_proto, numpy_dtype
+from onnxreduce_cli.model.graph.values import MOST_DIMS, Dims, from_proto, numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.profiles import (
     NEAR_CONSTANTS,

@@ -20,8 +20,8 @@ from onnx import (
     numpy_helper,
 )
 
-from onnxreduce_cli.model.files import read_whole
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.file.document import read_whole
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
 
 Array = npt.NDArray[Any]

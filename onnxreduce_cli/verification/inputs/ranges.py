@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.reduction import REDUCE
 
 Dim = int | str | None

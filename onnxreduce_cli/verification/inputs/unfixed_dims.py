@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.graph.scope import Scope, scopes
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.source import Source
 
 

@@ -15,9 +15,9 @@ from onnx import (
     numpy_helper,
 )
 
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.safe_inference import infer_shapes
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.scope import subgraphs
+from onnxreduce_cli.model.types.safe_inference import infer_shapes
 
 #: The size that stands for dimensions that are not known, and for numbers of iterations.
 _OPEN = 8

@@ -10,8 +10,8 @@ import numpy as np
 from onnx import NodeProto, ValueInfoProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
 from onnxreduce_cli.verification.inputs.profiles import (

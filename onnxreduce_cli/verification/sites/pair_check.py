@@ -14,9 +14,9 @@ from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.scope import with_inner
 from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side, judge
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.model.values import from_proto, kind_of
+from onnxreduce_cli.model.file.progress import Progress
+from onnxreduce_cli.model.graph.values import from_proto, kind_of
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import InputError

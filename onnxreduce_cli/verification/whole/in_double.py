@@ -24,10 +24,10 @@ from onnx import (
     parser,
 )
 
-from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.used_values import used_values
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES
 

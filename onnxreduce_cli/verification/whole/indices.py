@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.verification.compare.values import Tolerance, compare
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.whole.divergence import inner_values

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 from onnx import TensorProto, helper
 
-from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.schemas import newest_opset
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.isolated import open_isolated

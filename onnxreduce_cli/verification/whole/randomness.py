@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.random_operators import is_random
-from onnxreduce_cli.model.scope import subgraphs, with_inner
+from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.random_operators import is_random
+from onnxreduce_cli.model.graph.scope import subgraphs, with_inner
 from onnxreduce_cli.verification.source import Source
 
 

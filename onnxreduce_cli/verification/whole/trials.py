@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from onnx import TypeProto
 
-from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.file.progress import Progress
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.verification.compare.outcomes import (
     Judgement,
     Outcome,

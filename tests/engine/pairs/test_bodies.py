@@ -9,7 +9,7 @@ from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.bodies import DEEPEST, Nesting
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
-from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.model.graph.scope import with_inner
 from onnxreduce_cli.steps.dispatch import step_for
 from tests.support import check_sites, model
 from tests.verification.sites.test_checking import plant

@@ -8,7 +8,7 @@ from onnx import TensorProto, TypeProto, helper
 
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.pairs.types import fixed_dims, keeps_value, mentioned, type_proto
-from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
+from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
 
 DTYPES = [TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.FLOAT8E4M3FN]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import byte_ranges
-from onnxreduce_cli.model.byte_ranges import FileRange, StoredFile, size_of, write
+from onnxreduce_cli.model.file import byte_ranges
+from onnxreduce_cli.model.file.byte_ranges import FileRange, StoredFile, size_of, write
 
 CONTENT = os.urandom(100_000)
 

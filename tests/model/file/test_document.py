@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import files
-from onnxreduce_cli.model.files import LARGEST, STREAM, load
+from onnxreduce_cli.model.file import document as files
+from onnxreduce_cli.model.file.document import LARGEST, STREAM, load
 from tests.support import model
 
 TOO_LARGE = r"cannot be read: it is larger than 2\.14 GB, and protobuf"

@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto
 
 from onnxreduce_cli.errors import InvalidModelError, UsageError
-from onnxreduce_cli.model import external
-from onnxreduce_cli.model.external import brought, data_files, relocate
-from onnxreduce_cli.model.files import Document, load
+from onnxreduce_cli.model.file import external
+from onnxreduce_cli.model.file.document import Document, load
+from onnxreduce_cli.model.file.external import brought, data_files, relocate
 
 
 def document(folder: Path, *locations: str) -> Document:

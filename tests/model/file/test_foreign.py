@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.files import load
+from onnxreduce_cli.model.file.document import load
 from tests.support import model
 
 

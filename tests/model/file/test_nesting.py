@@ -11,9 +11,9 @@ from onnx import ModelProto, TensorProto, helper
 import onnxreduce_cli
 from onnxreduce_cli.cli.main import cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import nesting
-from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.file import nesting
+from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.graph.scope import scopes
 
 
 def _field(number: int, content: bytes) -> bytes:

@@ -10,12 +10,12 @@ import pytest
 from onnx import AttributeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import files as files_module
-from onnxreduce_cli.model import outline
-from onnxreduce_cli.model.byte_ranges import write
-from onnxreduce_cli.model.external import data_files
-from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.weights import move_in, move_out
+from onnxreduce_cli.model.file import document as files_module
+from onnxreduce_cli.model.file import outline
+from onnxreduce_cli.model.file.byte_ranges import write
+from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.file.external import data_files
+from onnxreduce_cli.model.file.weights import move_in, move_out
 
 #: Every dtype but strings, in raw form and in a field of its own.
 DTYPES = [
@@ -30,7 +30,7 @@ def spans(request, monkeypatch) -> None:
     """Once with the file's large tensors left out, once with all in memory."""
     monkeypatch.setattr(files_module, "_OUTLINED", 0 if request.param else 1 << 40)
     monkeypatch.setattr(outline, "LARGE", 20)
-    monkeypatch.setattr(outline, "LIMIT", 4)
+    monkeypatch.setattr(outline, "MOST_ELEMENTS", 4)
 
 
 def typed(elem_type: int) -> TensorProto:

@@ -7,7 +7,7 @@ from onnx import AttributeProto, NodeProto, helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.attribute_ranges import may_end, problem
+from onnxreduce_cli.model.gate.attribute_ranges import may_end, problem
 
 
 @pytest.mark.parametrize(

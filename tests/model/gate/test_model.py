@@ -9,7 +9,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, num
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import ConversionError, InvalidModelError
-from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.types.facts import admit
 from tests.support import model
 
 TEXT = """<ir_version: 10, opset_import: ["" : 18, "local" : 1, "ai.onnx.ml" : 3]>

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx
 
-from onnxreduce_cli.model.calls import UNKNOWN
-from tests.model.known import facts_of
+from onnxreduce_cli.model.graph.calls import UNKNOWN
+from tests.model.types.known import facts_of
 from tests.support import model
 
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, TypeProto, helper, numpy_helper
 
-from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
+from onnxreduce_cli.model.graph.dtype_change import DtypeChange, recoding
 
 FLOAT, DOUBLE, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
 HEAD = '<ir_version: 10, opset_import: ["" : {opset}, "f" : 1]> '

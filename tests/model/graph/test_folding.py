@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, helper, numpy_helper
 
-from onnxreduce_cli.model.folding import OPERATORS, Folded, fold, shape_of
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.folding import OPERATORS, Folded, fold, shape_of
+from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.types.facts import Facts
 from tests.support import CannotRunError, model, run
 

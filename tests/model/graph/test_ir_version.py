@@ -11,9 +11,9 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.dead_values import DeadValues
-from onnxreduce_cli.model.ir_version import Wanted, choose, least_for_opset
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.dead_values import DeadValues
+from onnxreduce_cli.model.graph.ir_version import Wanted, choose, least_for_opset
+from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.schemas import newest_opset
 from tests.support import model, run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from onnx.parser import parse_graph
 
-from onnxreduce_cli.model.names import Names, without_absent_last
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.names import Names, without_absent_last
+from onnxreduce_cli.model.graph.scope import Scope
 
 
 @pytest.mark.parametrize(

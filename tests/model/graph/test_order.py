@@ -9,7 +9,7 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import order
+from onnxreduce_cli.model.graph import order
 from tests.support import run
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import ModelProto, numpy_helper
 
-from onnxreduce_cli.model.overridable import DECIDING
-from onnxreduce_cli.model.values import from_proto
-from tests.model.known import facts_of
+from onnxreduce_cli.model.graph.overridable import DECIDING
+from onnxreduce_cli.model.graph.values import from_proto
+from tests.model.types.known import facts_of
 from tests.node_cases import collected
 from tests.support import converts, model
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
-from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import scopes
 from tests.support import model
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import exactly_in
+from onnxreduce_cli.model.graph.values import exactly_in
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
 
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
-from onnxreduce_cli.model.calls import sizes_of_calls
-from onnxreduce_cli.model.safe_inference import infer_shapes
-from onnxreduce_cli.model.scope import function_key, scopes
-from onnxreduce_cli.model.skeleton import call_skeleton
+from onnxreduce_cli.model.graph.calls import sizes_of_calls
+from onnxreduce_cli.model.graph.scope import function_key, scopes
+from onnxreduce_cli.model.graph.values import ValueType
 from onnxreduce_cli.model.types import called_types
 from onnxreduce_cli.model.types.called_types import LIMIT, CalledTypes
-from onnxreduce_cli.model.values import ValueType
-from tests.model.known import facts_of
+from onnxreduce_cli.model.types.safe_inference import infer_shapes
+from onnxreduce_cli.model.types.skeleton import call_skeleton
+from tests.model.types.known import facts_of
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "f" : 1, "other" : 1]>'
 FUNCTION = '<domain: "f", opset_import: ["" : 18, "f" : 1, "other" : 1]>'

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx
 
+from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.values import tensor_type
-from tests.model.known import facts_of
+from tests.model.types.known import facts_of
 from tests.support import model
 
 FLOAT = 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, helper
 
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.values import tensor_type
-from tests.model.known import facts_of
+from tests.model.types.known import facts_of
 from tests.support import model
 
 FLOAT, INT64 = 1, 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from onnx import parser
 
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.types.facts import Facts
 from tests.support import model
 

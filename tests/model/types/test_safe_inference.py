@@ -13,13 +13,13 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.model import inference_bounds, safe_inference
-from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.safe_inference import infer_shapes, type_error
-from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.types import inference_bounds, safe_inference
+from onnxreduce_cli.model.types.safe_inference import infer_shapes, type_error
+from onnxreduce_cli.model.types.skeleton import model_skeleton
 from onnxreduce_cli.worker.process import EndedError, current
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 MODELS = sorted([*ROOT.glob("samples/*.onnx"), *ROOT.glob("tests/data/**/*.onnx")])
 
@@ -163,7 +163,7 @@ def test_a_call_that_another_one_ends_is_sent_again() -> None:
 _GROWING = """
 import resource, sys
 from onnx import parser
-from onnxreduce_cli.model.safe_inference import infer_shapes, type_error
+from onnxreduce_cli.model.types.safe_inference import infer_shapes, type_error
 
 def model(nodes):
     return parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[262144,262144] x) '

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.graph.scope import scopes
+from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import tensor_type
-from tests.model.known import facts_of
+from tests.model.types.known import facts_of
 from tests.support import model
 
 FLOAT = 1

@@ -7,7 +7,7 @@ from onnx import ModelProto, TensorProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model.stating import parse_type
+from onnxreduce_cli.model.types.stating import parse_type
 from tests.support import model
 
 

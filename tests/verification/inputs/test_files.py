@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from onnxreduce_cli.model import files
+from onnxreduce_cli.model.file import document as files
 from onnxreduce_cli.verification import InputError, read_inputs, write_inputs
 from onnxreduce_cli.verification.compare.values import Tolerance, compare
 

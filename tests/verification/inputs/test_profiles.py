@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from onnxreduce_cli.model.values import finfo, iinfo
+from onnxreduce_cli.model.graph.values import finfo, iinfo
 from onnxreduce_cli.verification.inputs.profiles import with_constants
 
 
