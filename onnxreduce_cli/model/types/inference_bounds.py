@@ -21,6 +21,8 @@ from onnx import (
     numpy_helper,
 )
 
+from onnxreduce_cli.model.gate.attribute_ranges import problem
+from onnxreduce_cli.model.graph.attributes import find
 from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS
 from onnxreduce_cli.model.graph.scope import (
     GRAPH_OPERATORS,
@@ -38,6 +40,10 @@ _ENDING = frozenset({"DictVectorizer", "RegexFullMatch"})
 
 #: The same at version 1 of ai.onnx.ml.
 _ENDING_ML_1 = _ENDING | {"LabelEncoder"}
+
+#: Attributes on some of whose values inference ends the process, by operator. Where a function sets
+#: one, each call of it may give another.
+_ENDING_ATTRIBUTES = {"GatherND": "batch_dims", "Split": "num_outputs"}
 
 #: Operators whose outputs onnx keeps no list for, whatever it keeps for their inputs.
 _WITHOUT_LIST = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
@@ -65,6 +71,8 @@ def may_take_much(model: ModelProto) -> bool:
     first_ml = any(entry.domain == "ai.onnx.ml" and entry.version == 1 for entry in imports)
     if not op_types.isdisjoint(_ENDING_ML_1 if first_ml else _ENDING):
         return True
+    if any(_may_end(node) for node in nodes if node.op_type in _ENDING_ATTRIBUTES):
+        return True
     graphs = [model.graph]
     if not GRAPH_OPERATORS.isdisjoint(op_types):
         graphs += [graph for node in nodes for _, graph in subgraphs(node)]
@@ -78,6 +86,12 @@ def may_take_much(model: ModelProto) -> bool:
     bounds = _Bounds(model.functions)
     bounds.enter(model.graph)
     return bounds.largest > _MOST
+
+
+def _may_end(node: NodeProto) -> bool:
+    """Return whether inference may end the process on the value of a node's attribute."""
+    attribute = find(node, _ENDING_ATTRIBUTES[node.op_type])
+    return attribute is not None and (bool(attribute.ref_attr_name) or problem(node) is not None)
 
 
 def _declared(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[list[int]]:

@@ -11,7 +11,6 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from onnxreduce_cli.model.types.inference_bounds import may_take_much
-from onnxreduce_cli.worker.process import EndedError, UnansweredError, current
 
 #: The bytes of memory that inference in the worker may take, and more for each byte of the model.
 _MEMORY, _MEMORY_OF_BYTE = 450_000_000, 64
@@ -73,6 +72,8 @@ def type_error(model: ModelProto) -> str:
 
 def _infer_in_worker(content: bytes, data_prop: bool) -> ModelProto | None:
     """Return what `_infer` does in the worker; None if it ends the worker, or takes too much."""
+    from onnxreduce_cli.worker.process import EndedError, UnansweredError, current
+
     key = hash((content, data_prop))
     for _ in range(_ATTEMPTS if key not in _ending else 0):
         try:

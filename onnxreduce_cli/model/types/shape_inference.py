@@ -18,7 +18,6 @@ from onnx import (
     NodeProto,
 )
 
-from onnxreduce_cli.model.gate.attribute_ranges import ENDING, may_end
 from onnxreduce_cli.model.graph.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.graph.edit import put_in_order
 from onnxreduce_cli.model.graph.overridable import Stated, drop_defaults
@@ -176,8 +175,6 @@ class ShapeInference:
             self._inferred[id(scope)] = twin.declared
 
     def _infer(self, skeleton: ModelProto) -> ModelProto | None:
-        if self._ends_the_process:
-            return None
         if self._too_many_calls:
             return self._called_types.infer(skeleton)
         return _infer_by_onnx(skeleton)
@@ -206,17 +203,6 @@ class ShapeInference:
         nodes += [node for item in functions.values() for node in with_inner(item.node)]
         calls = (sizes.get(called_key(node), 0) for node in nodes)
         return sum(calls) > called_types.LIMIT
-
-    @cached_property
-    def _ends_the_process(self) -> bool:
-        """Return whether onnx would crash on some node."""
-        return any(
-            may_end(node)
-            for tree in self._trees.values()
-            for scope in tree
-            if not ENDING.keys().isdisjoint(scope.op_types)
-            for node in scope.nodes
-        )
 
     def _twins(self, copy: ModelProto, *, ordered: bool = True) -> Iterator[tuple[Scope, Scope]]:
         """The scopes of the model's graphs and of those of a copy of it, side by side.
