@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import onnx
 from google.protobuf import json_format, text_format
@@ -21,10 +21,14 @@ from onnx import ModelProto
 from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.file import nesting
+from onnxreduce_cli.model.file import wire
 from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, StoredFile, size_of, write
 from onnxreduce_cli.model.file.outline import Outline
 from onnxreduce_cli.model.file.tensors import tensors
+
+#: The levels of messages within messages that protobuf reads: two for the main graph, and three for
+#: each graph within a graph.
+MOST_NESTED = 100
 
 #: Stands for standard input and output.
 STREAM = "-"
@@ -199,12 +203,32 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
 
 def _unreadable(content: bytes) -> str:
     """Return what is said of a file's bytes that protobuf cannot parse."""
-    if nesting.depth(content) > nesting.LIMIT:
+    if nesting_depth(content) > MOST_NESTED:
         return (
             "cannot be read: its graphs nest deeper than protobuf reads, which is 32 levels of If; "
             "export it with fewer"
         )
     return "is no ONNX model in protobuf form: it is cut short, or something else"
+
+
+def nesting_depth(content: bytes) -> int:
+    """Return the depth to which messages nest in a serialised model, as far as it is well-formed.
+
+    Beyond `MOST_NESTED` the depth is a lower bound.
+    """
+    deepest = 0
+    read = wire.in_memory(content)
+    waiting: list[tuple[int, int, Any, int]] = [(0, len(content), ModelProto.DESCRIPTOR, 1)]
+    while waiting and deepest <= MOST_NESTED:
+        start, end, message, level = waiting.pop()
+        deepest = max(deepest, level)
+        with suppress(wire.WireError):
+            for field in wire.fields(read, start, end):
+                known = message.fields_by_number.get(field.number)
+                inner = None if known is None else known.message_type
+                if inner is not None and field.kind == wire.DELIMITED:
+                    waiting.append((field.body, field.end, inner, level + 1))
+    return deepest
 
 
 def _is_foreign(content: bytes, name: str) -> str | None:

@@ -1,14 +1,15 @@
-"""A model's own functions: whether each name means one, and none calls itself."""
+"""What is wrong with a model's own functions, and with the nodes that call them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from onnx import FunctionProto, NodeProto
+from onnx import AttributeProto, FunctionProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.gate.text import first_no_text
+from onnxreduce_cli.model.graph.attributes import of_call
 from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.graph.names import without_absent_last
 from onnxreduce_cli.model.graph.scope import (
@@ -100,6 +101,44 @@ def _without(node: NodeProto, names: Set[str]) -> NodeProto:
     made.CopyFrom(node)
     made.input[:] = without_absent_last("" if name in names else name for name in node.input)
     return made
+
+
+class References:
+    """The types that attributes of functions must have, by what refers to them in the bodies."""
+
+    def __init__(self) -> None:
+        #: By a function's identity, the types by attribute, each with the operator that has it.
+        self._types: dict[int, dict[tuple[str, int], str]] = {}
+
+    def call_problem(self, node: NodeProto, function: FunctionProto) -> str | None:
+        """Return what is wrong with the attributes of a call; None if nothing is."""
+        given = of_call(node, function)
+        if not given:
+            return None
+        for (name, wanted), op_type in self._of(function).items():
+            attribute = given.get(name)
+            if attribute is not None and attribute.type != wanted:
+                return (
+                    f"its attribute {quoted(name)} is of type {_type_name(attribute.type)}, and "
+                    f"the function {function_label(function)} hands it on to a node of {op_type} "
+                    f"as {_type_name(wanted)}"
+                )
+        return None
+
+    def _of(self, function: FunctionProto) -> dict[tuple[str, int], str]:
+        known = self._types.get(id(function))
+        if known is None:
+            known = self._types[id(function)] = {
+                (attribute.ref_attr_name, attribute.type): quoted(node.op_type)
+                for node in with_inner(function.node)
+                for attribute in node.attribute
+                if attribute.ref_attr_name
+            }
+        return known
+
+
+def _type_name(kind: int) -> str:
+    return AttributeProto.AttributeType.Name(kind)
 
 
 def check_recursion(

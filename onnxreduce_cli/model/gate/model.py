@@ -10,7 +10,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.gate import attribute_ranges, attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.equations import Equations
-from onnxreduce_cli.model.gate.references import References
+from onnxreduce_cli.model.gate.functions import References
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, Scope

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Protocol
 
 import onnx
@@ -13,13 +14,37 @@ from onnxreduce_cli.model.gate import attribute_ranges
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.model.types.constants import Array
-from onnxreduce_cli.model.types.input_forms import has_form, input_forms
 
 #: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
 _READ = 1024
 
 #: Lists that are said to be longer are left out: a shape of so many sizes takes all memory.
 _LONGEST = 1 << 20
+
+#: Inputs of rank 1, by the names that definitions give them.
+_LISTS = frozenset({
+    "axes", "block_shape", "ends", "image_shape", "output_shape", "pads", "repeats", "roi",
+    "scales", "shape", "sizes", "starts", "steps",
+})  # fmt: skip
+#: Inputs of rank 1 whose names other operators give to something else.
+_OTHER_LISTS = frozenset({("AffineGrid", "size"), ("ConstantOfShape", "input"), ("Split", "split")})
+#: Runtimes read one number as a list of one for these.
+_OR_NUMBERS = frozenset({"Squeeze", "Unsqueeze"})
+#: Inputs of one element.
+_NUMBERS: dict[str, frozenset[str]] = {
+    "Clip": frozenset({"min", "max"}),
+    "CumProd": frozenset({"axis"}),
+    "CumSum": frozenset({"axis"}),
+    "DFT": frozenset({"axis", "dft_length"}),
+    "NonMaxSuppression": frozenset(
+        {"iou_threshold", "max_output_boxes_per_class", "score_threshold"}
+    ),
+    "OneHot": frozenset({"depth"}),
+    "Pad": frozenset({"constant_value"}),
+    "Range": frozenset({"start", "limit", "delta"}),
+    "TopK": frozenset({"K"}),
+    "Trilu": frozenset({"k"}),
+}
 
 #: An input's name, its type where it is known to be of a dense one, and its constant value.
 Input = tuple[str, ValueType | None, Array | None]
@@ -106,10 +131,10 @@ class Contradictions:
         self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
     ) -> str | None:
         """Return which of the named inputs of a node is no list or no number, though it must be."""
-        for index, form in input_forms(node.op_type, opset).items():
+        for index, form in _input_forms(node.op_type, opset).items():
             name = node.input[index] if index < len(node.input) else ""
             array = self._facts.constant(scope, name) if name and name in names else None
-            if array is not None and not has_form(form, array.shape):
+            if array is not None and not _has_form(form, array.shape):
                 return f"its input {name!r} must be {form}, and it has shape {list(array.shape)}"
         return None
 
@@ -128,6 +153,35 @@ class Contradictions:
         if known is None or name not in scope.outputs:
             return known
         return ValueType(known.kind, known.elem_type, None)
+
+
+@cache
+def _input_forms(op_type: str, opset: int) -> dict[int, str]:
+    """Return which inputs of an operator of the default domain are lists or numbers.
+
+    Args:
+        op_type: the operator.
+        opset: the opset that it is read by.
+
+    Returns:
+        what they must be, by their index: ``one number``, ``a list``, ``a list or one number``.
+    """
+    if not schemas.exists(op_type, opset):
+        return {}
+    found = {}
+    for index, formal in enumerate(schemas.schema(op_type, opset).inputs):
+        if formal.name in _NUMBERS.get(op_type, ()):
+            found[index] = "one number"
+        elif formal.name in _LISTS or (op_type, formal.name) in _OTHER_LISTS:
+            found[index] = "a list or one number" if op_type in _OR_NUMBERS else "a list"
+    return found
+
+
+def _has_form(form: str, shape: tuple[int, ...]) -> bool:
+    """Return whether a value of a shape is of a form of `_input_forms`."""
+    if form == "one number":
+        return shape in ((), (1,))
+    return len(shape) == 1 or (not shape and form != "a list")
 
 
 def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[Input]:
