@@ -13,7 +13,13 @@ from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.file.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.file.document import STREAM, Document, format_of, replacing, temporary
-from onnxreduce_cli.model.file.external import DataFile, brought, data_files, destinations, relocate
+from onnxreduce_cli.model.file.external import (
+    DataFile,
+    bring_data_files,
+    data_files,
+    destinations,
+    relocate,
+)
 from onnxreduce_cli.model.file.progress import Progress
 
 #: Of external data that was converted so much at least becomes external data again.
@@ -97,7 +103,7 @@ def save(
     content = _content(document, path, changed=rewritten or moved or renamed)
     with ExitStack() as stack:
         way: Literal["link", "copy"] = "link" if options.external_data == "link" else "copy"
-        linked = stack.enter_context(brought(going, folder, way, progress))
+        linked = stack.enter_context(bring_data_files(going, folder, way, progress))
         if new.content:
             # Where the model takes the place of another, its weights may be nowhere else.
             stack.enter_context(_new_file(new, lasting=os.path.exists(path)))

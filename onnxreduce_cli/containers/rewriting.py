@@ -20,7 +20,7 @@ from onnxreduce_cli.containers.values import (
 )
 from onnxreduce_cli.containers.writing import Environment
 from onnxreduce_cli.model.graph import attributes
-from onnxreduce_cli.model.graph.dead_values import reads
+from onnxreduce_cli.model.graph.dead_values import names_read
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import Edits, apply_edits
 from onnxreduce_cli.model.graph.names import Names
@@ -169,7 +169,7 @@ class _Rewriting(Interface):
             for item in reversed([node] if new is None else new):
                 if id(item) not in self.op.emitted or not read.isdisjoint(item.output):
                     kept.append(item)
-                    read.update(reads(item))
+                    read.update(names_read(item))
             if new is not None:
                 new[:] = reversed(kept)
         return read

@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, Recoded, size_of
+from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, RecodedRange, total_size
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.model.file.tensors import tensors
 from onnxreduce_cli.model.file.weights import clear_data, data_of, stored_files
@@ -51,7 +51,7 @@ class Hashes:
 
 def _parts(data: Sequence[ByteRange]) -> Iterator[bytes | memoryview]:
     for item in data:
-        if isinstance(item, (FileRange, Recoded)):
+        if isinstance(item, (FileRange, RecodedRange)):
             yield from item.chunks()
         else:
             yield item
@@ -69,7 +69,7 @@ def put_hashes(document: Document, hashes: Hashes) -> None:
         if tensor.data_type == TensorProto.STRING:
             continue
         data = data_of(document, tensor, stored)
-        if size_of(data) <= _SMALL:
+        if total_size(data) <= _SMALL:
             content = b"".join(_parts(data))
             clear_data(tensor)
             tensor.raw_data = content

@@ -14,7 +14,7 @@ from onnxreduce_cli.diffing.results import Difference, DiffNode
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.model.graph import attributes
-from onnxreduce_cli.model.graph.dead_values import reads
+from onnxreduce_cli.model.graph.dead_values import names_read
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, called_key, with_inner
 from onnxreduce_cli.text import listed
 
@@ -135,7 +135,7 @@ class Nodes:
                 continue
             self._new.pop(id(item), None)
             found[id(item)] = item
-            for name in reads(item):
+            for name in names_read(item):
                 if name in made and (name not in self._values or name in node.output):
                     maker = made[name]
                     waiting += [maker] if not _is_constant(maker) else []
@@ -145,14 +145,14 @@ class Nodes:
         """Return the nodes before one that vanished with it, but for what made constants."""
         found: dict[int, NodeProto] = {}
         made = self._a.producers
-        waiting = list(reads(node))
+        waiting = list(names_read(node))
         while waiting:
             name = waiting.pop()
             maker = made.get(name)
             if maker is None or name in self._static or self._gone.pop(id(maker), None) is None:
                 continue
             found[id(maker)] = maker
-            waiting += reads(maker)
+            waiting += names_read(maker)
         return sorted(found.values(), key=lambda item: self._places[id(item)])
 
     def _edits(self, node: NodeProto, result: list[NodeProto]) -> Iterator[str]:

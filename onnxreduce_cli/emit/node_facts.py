@@ -273,10 +273,10 @@ class NodeFacts:
         function = self.scope.function
         if function is None:
             return
-        from onnxreduce_cli.model.types.specialisation import could_know_more
+        from onnxreduce_cli.model.types.specialisation import calls_differ
 
         self._lookups.note(more=True)
-        if could_know_more(self._facts.model, function):
+        if calls_differ(self._facts.model, function):
             raise Blocked(
                 f"{fact} is not the same in all calls of the function", "inline the function"
             )

@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS, UNSIGNED
 from onnxreduce_cli.model.graph import attributes
-from onnxreduce_cli.model.graph.dead_values import reads_within, without_unread
+from onnxreduce_cli.model.graph.dead_values import names_read_within, without_unread
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.folding import OPERATORS
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
@@ -83,7 +83,10 @@ class _Simplification:
         self._context = context
         self._outputs = {*outputs}
         self._captured = {
-            name for node in nodes if node.op_type in GRAPH_OPERATORS for name in reads_within(node)
+            name
+            for node in nodes
+            if node.op_type in GRAPH_OPERATORS
+            for name in names_read_within(node)
         }
         self._instead: dict[str, str] = {}
         self._makers: dict[str, NodeProto] = {}

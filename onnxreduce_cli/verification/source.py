@@ -11,7 +11,7 @@ from onnxreduce_cli.errors import about
 from onnxreduce_cli.model.file.document import load
 from onnxreduce_cli.model.file.external import data_files
 from onnxreduce_cli.model.file.weights import mappable
-from onnxreduce_cli.model.gate.model import check
+from onnxreduce_cli.model.gate.model import check_model
 from onnxreduce_cli.model.graph.scope import scopes, with_inner
 from onnxreduce_cli.model.types.skeleton import model_skeleton
 
@@ -64,7 +64,7 @@ class Source:
         if isinstance(given, ModelProto):
             self.model = given
             if not generated:
-                check(given, scopes(given))
+                check_model(given, scopes(given))
             self.skeleton = model_skeleton(given)
             return
         document = load(given)
@@ -72,7 +72,7 @@ class Source:
         self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
         self.label = called or os.fspath(given)
         with about(self.label):
-            check(document.model, scopes(document.model))
+            check_model(document.model, scopes(document.model))
         self.skeleton = model_skeleton(document.model)
         if document.format == "protobuf" and _is_text(os.fspath(given)):
             self.path = os.path.abspath(given)

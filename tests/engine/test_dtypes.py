@@ -15,7 +15,7 @@ import onnxreduce_cli
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.file import document as files
-from onnxreduce_cli.model.file.byte_ranges import FileRange, Recoded, StoredFile
+from onnxreduce_cli.model.file.byte_ranges import FileRange, RecodedRange, StoredFile
 from tests.support import model, op_types, run
 
 X = np.float32([[1.5, -2.0, 0.25], [3.0, 4.0, 7.0]])
@@ -239,7 +239,7 @@ def test_weights_left_in_a_large_file_are_converted_part_by_part(tmp_path, monke
     from onnxreduce_cli.engine.preparation import prepare
 
     prepare(document, Options(dtypes={"bfloat16": "float"}))
-    parts = [item for item in document.byte_ranges("protobuf") if isinstance(item, Recoded)]
+    parts = [item for item in document.byte_ranges("protobuf") if isinstance(item, RecodedRange)]
     assert [len(part) for part in parts] == [12_000_000]
     assert max(map(len, parts[0].chunks())) <= 1 << 21
     result = onnxreduce_cli.convert(path, dtypes={"bfloat16": "float"})
@@ -253,7 +253,7 @@ def test_what_changed_meanwhile_is_noticed(tmp_path) -> None:
     part = FileRange(StoredFile.at(str(path)), 0, 10)
     path.write_bytes(bytes(12))
     with pytest.raises(onnxreduce_cli.InvalidModelError, match="changed while it was read"):
-        Recoded(part, 10, bytes).read()
+        RecodedRange(part, 10, bytes).read()
 
 
 HALVES = ["float16", "double", "bfloat16"]

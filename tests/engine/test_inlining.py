@@ -14,7 +14,7 @@ import onnxreduce_cli
 from onnxreduce_cli.cli.main import cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.inspection import inspect
-from onnxreduce_cli.model.graph.inlining import can_inline, function_key, inline
+from onnxreduce_cli.model.graph.inlining import can_inline, function_key, inline_calls
 from tests.support import assert_same, blockers, check_sites, converts, model, op_types, run
 
 X = np.array([[[1.5, -2.0, 0.25], [3.0, 4.0, 7.0]]], np.float32)
@@ -26,7 +26,7 @@ def inlined(
     """All functions inlined: valid, and the same numbers."""
     copy = ModelProto()
     copy.CopyFrom(source)
-    inline(copy, [function_key(function) for function in source.functions])
+    inline_calls(copy, [function_key(function) for function in source.functions])
     assert not copy.functions
     onnx.checker.check_model(copy, full_check=True)
     for item in feeds:

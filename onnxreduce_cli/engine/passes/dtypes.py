@@ -16,7 +16,7 @@ from onnxreduce_cli.engine.options import dtype_pairs
 from onnxreduce_cli.engine.passes.interface import cast_interface
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
-from onnxreduce_cli.model.file.byte_ranges import FileRange, Recoded
+from onnxreduce_cli.model.file.byte_ranges import FileRange, RecodedRange
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.model.file.weights import data_of, recode, stored_files
 from onnxreduce_cli.model.graph.domains import is_default
@@ -148,7 +148,7 @@ def _lost(document: Document, changed: list[TensorProto], before: int, after: in
     for tensor in changed:
         beyond = 0
         for part in data_of(document, tensor, stored):
-            chunks = part.chunks() if isinstance(part, (FileRange, Recoded)) else [bytes(part)]
+            chunks = part.chunks() if isinstance(part, (FileRange, RecodedRange)) else [bytes(part)]
             for chunk in chunks:
                 values = np.frombuffer(chunk, source)
                 with np.errstate(all="ignore"):

@@ -12,7 +12,7 @@ from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.graph.calls import Calls as ModelCalls
 from onnxreduce_cli.model.graph.calls import sizes_of_calls
 from onnxreduce_cli.model.graph.domains import default_opset
-from onnxreduce_cli.model.graph.inlining import can_inline, inline
+from onnxreduce_cli.model.graph.inlining import can_inline, inline_calls
 from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, function_label, scopes
 from onnxreduce_cli.model.types.skeleton import without_weights
 from onnxreduce_cli.model.types.specialisation import callers_first
@@ -61,7 +61,7 @@ def inline_functions(
             if _nodes_inlined(chosen, given.facts.calls) > MOST_NODES:
                 continue
             copy = without_weights(given.model)
-            yield copy, chosen, inline(copy, [function_key(function) for function in chosen])
+            yield copy, chosen, inline_calls(copy, [function_key(function) for function in chosen])
 
 
 def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:
@@ -103,7 +103,7 @@ def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
             "out"
         )
     labels = {function_key(item): function_label(item) for item in functions}
-    found = inline(model, list(labels))
+    found = inline_calls(model, list(labels))
     return {labels[key]: names for key, names in found.items()}
 
 

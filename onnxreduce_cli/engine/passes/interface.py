@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
-from onnxreduce_cli.model.graph.dead_values import reads
+from onnxreduce_cli.model.graph.dead_values import names_read
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope, by_root, scopes, subgraphs
 
@@ -92,7 +92,7 @@ def _change(
         first: the Casts left that it may be the first to read.
         last: those of outputs.
     """
-    mine = [item for item in first if item.output[0] in {*reads(after)}]
+    mine = [item for item in first if item.output[0] in {*names_read(after)}]
     for item in mine:
         first.remove(item)
     result = [*mine, after, *(item for item in last if item.input[0] in after.output)]

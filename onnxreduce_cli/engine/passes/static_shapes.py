@@ -11,7 +11,7 @@ from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.graph.dead_values import dead_values, reads
+from onnxreduce_cli.model.graph.dead_values import dead_values, names_read
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import Edits, apply_edits, constant_node
 from onnxreduce_cli.model.graph.fixed_dims import fix_dims
@@ -160,7 +160,7 @@ class _Folding:
             names = set(scope.outputs)
             for node in scope.nodes:
                 if id(node) not in gone:
-                    names.update(reads(node))
+                    names.update(names_read(node))
             annotations = getattr(scope.container, "quantization_annotation", ())
             names.update(
                 entry.value for item in annotations for entry in item.quant_parameter_tensor_names

@@ -105,7 +105,7 @@ class FileRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Recoded:
+class RecodedRange:
     """The bytes of a file's part in another form, of which `size` there are.
 
     Attributes:
@@ -136,10 +136,10 @@ class Recoded:
         return map(self.recode, self.part.chunks())
 
 
-ByteRange = bytes | memoryview | FileRange | Recoded
+ByteRange = bytes | memoryview | FileRange | RecodedRange
 
 
-def size_of(byte_ranges: Iterable[ByteRange]) -> int:
+def total_size(byte_ranges: Iterable[ByteRange]) -> int:
     """The number of bytes in all of them."""
     return sum(len(byte_range) for byte_range in byte_ranges)
 
@@ -154,7 +154,7 @@ def write(byte_ranges: Iterable[ByteRange], target: IO[bytes]) -> None:
     with ExitStack() as stack:
         opened: dict[StoredFile, BinaryIO] = {}
         for byte_range in byte_ranges:
-            if isinstance(byte_range, Recoded):
+            if isinstance(byte_range, RecodedRange):
                 for chunk in byte_range.chunks():
                     target.write(chunk)
                 continue

@@ -22,7 +22,13 @@ from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.file import wire
-from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, StoredFile, size_of, write
+from onnxreduce_cli.model.file.byte_ranges import (
+    ByteRange,
+    FileRange,
+    StoredFile,
+    total_size,
+    write,
+)
 from onnxreduce_cli.model.file.outline import Outline
 from onnxreduce_cli.model.file.tensors import tensors
 
@@ -80,7 +86,7 @@ class Document:
         if form != "protobuf":
             return [serialize(self.whole(), form)]
         byte_ranges = self.outline.embed(serialize(self.model, form))
-        size = size_of(byte_ranges)
+        size = total_size(byte_ranges)
         if size > LARGEST:
             raise InvalidModelError(
                 f"the model has {size / 1e9:.2f} GB and protobuf holds no more than 2.14; put "
@@ -233,9 +239,9 @@ def nesting_depth(content: bytes) -> int:
 
 def _is_foreign(content: bytes, name: str) -> str | None:
     """Return what is said of a file that is known to be something else; None if it is not."""
-    from onnxreduce_cli.model.file.foreign import foreign
+    from onnxreduce_cli.model.file.foreign import foreign_format
 
-    found = foreign(content)
+    found = foreign_format(content)
     return None if found is None else f"{name} is no ONNX model but {found}"
 
 

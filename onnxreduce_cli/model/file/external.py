@@ -121,7 +121,7 @@ def destinations(files: list[DataFile], folder: str) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def brought(
+def bring_data_files(
     files: list[DataFile], folder: str, way: Way, progress: Progress | None = None
 ) -> Iterator[list[str]]:
     """Link or copy data files into another folder, and remove them again if the block fails.

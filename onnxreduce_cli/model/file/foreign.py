@@ -56,16 +56,16 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
 )
 
 #: How many bytes are looked at.
-_LOOKED_AT = 4096
+_BYTES_READ = 4096
 
 
-def foreign(content: bytes) -> str | None:
+def foreign_format(content: bytes) -> str | None:
     """Return what a file is that is no model, and what to do; None where that is not known.
 
     Args:
         content: the file's, or its first 4 KB.
     """
-    start = bytes(content[:_LOOKED_AT])
+    start = bytes(content[:_BYTES_READ])
     for pattern, what, advice in _KINDS:
         if re.match(pattern, start, re.DOTALL | re.IGNORECASE):
             return f"{what}; {advice}"

@@ -22,7 +22,13 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.model.file import wire
-from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
+from onnxreduce_cli.model.file.byte_ranges import (
+    ByteRange,
+    FileRange,
+    RecodedRange,
+    StoredFile,
+    total_size,
+)
 from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS, holders, single_holders
 
 #: Data of fewer bytes stays in the outline, and so does that of tensors of no more elements than
@@ -48,7 +54,7 @@ _ALL_DATA = _NUMERIC | _numbers("string_data")
 _STATED = TensorProto(data_location=TensorProto.DEFAULT).SerializeToString()
 
 
-class LeftOut(NamedTuple):
+class OmittedData(NamedTuple):
     """The data of one tensor.
 
     Attributes:
@@ -70,7 +76,7 @@ class Outline:
     def __init__(self) -> None:
         # Random, so that no name in a model, nor a file, is taken for a placeholder.
         self._prefix = f"onnxreduce-{os.urandom(16).hex()}-"
-        self._left_out: list[LeftOut] = []
+        self._left_out: list[OmittedData] = []
 
     def __len__(self) -> int:
         """The number of tensors whose data was left out."""
@@ -82,11 +88,11 @@ class Outline:
         Raises:
             OSError: it cannot be read.
         """
-        walk = _Walk(file, stored, self)
+        walk = _OutlineReader(file, stored, self)
         found = walk.message(0, stored.size, _MODEL, _DEPTH)
         return walk.kept(0, stored.size) if found is None else found
 
-    def leave_out(self, left_out: LeftOut) -> TensorProto:
+    def leave_out(self, left_out: OmittedData) -> TensorProto:
         """Register data that is left out; return the fields that a tensor has in its place."""
         placeholder = TensorProto(data_location=TensorProto.EXTERNAL)
         name = f"{self._prefix}{len(self._left_out):08d}"
@@ -94,7 +100,7 @@ class Outline:
         self._left_out.append(left_out)
         return placeholder
 
-    def of(self, tensor: TensorProto) -> LeftOut | None:
+    def of(self, tensor: TensorProto) -> OmittedData | None:
         """Return the data that was left out of a tensor; None where none was."""
         if tensor.data_location == TensorProto.EXTERNAL and len(tensor.external_data) == 1:
             name = tensor.external_data[0].value
@@ -113,7 +119,7 @@ class Outline:
             if left_out.stated:
                 tensor.data_location = TensorProto.DEFAULT
             byte_ranges = (
-                p.read() if isinstance(p, (FileRange, Recoded)) else bytes(p)
+                p.read() if isinstance(p, (FileRange, RecodedRange)) else bytes(p)
                 for p in left_out.byte_ranges
             )
             tensor.MergeFromString(left_out.header + b"".join(byte_ranges))
@@ -124,10 +130,10 @@ class Outline:
             return [content]
         found = re.finditer(re.escape(self._prefix.encode()) + rb"(\d{8})", content)
         places = [(match.start(), self._left_out[int(match[1])]) for match in found]
-        return _Embedding(content, places[::-1]).message(0, len(content), _MODEL)
+        return _OutlineWriter(content, places[::-1]).message(0, len(content), _MODEL)
 
 
-class _Walk:
+class _OutlineReader:
     """A walk through a model file."""
 
     def __init__(self, file: BinaryIO, stored: StoredFile, outline: Outline) -> None:
@@ -189,7 +195,7 @@ class _Walk:
             return None
         header = self.kept(data.start, data.body)
         stored = FileRange(self._stored, data.body, data.end)
-        placeholder = self._outline.leave_out(LeftOut(data.number, header, (stored,), stated))
+        placeholder = self._outline.leave_out(OmittedData(data.number, header, (stored,), stated))
         return rest + placeholder.SerializeToString()
 
     def _is_sound(self, data: wire.Field) -> bool:
@@ -199,10 +205,10 @@ class _Walk:
         return (data.end - data.body) % _WIDTHS.get(data.number, 1) == 0
 
 
-class _Embedding:
+class _OutlineWriter:
     """A walk through a serialised model that has placeholders."""
 
-    def __init__(self, content: bytes, places: list[tuple[int, LeftOut]]) -> None:
+    def __init__(self, content: bytes, places: list[tuple[int, OmittedData]]) -> None:
         # The first is the last, so that what is done can be dropped.
         self._places = places
         self._view = memoryview(content)
@@ -221,7 +227,7 @@ class _Embedding:
             if self._places[-1][0] < field.end:
                 content = self.message(field.body, field.end, inner[field.number])
                 byte_ranges += [self._view[done : field.start]]
-                byte_ranges += [wire.header(field.number, size_of(content)), *content]
+                byte_ranges += [wire.header(field.number, total_size(content)), *content]
                 done = field.end
         return [*byte_ranges, self._view[done:end]]
 

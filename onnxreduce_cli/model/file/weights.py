@@ -9,10 +9,16 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.file import wire
-from onnxreduce_cli.model.file.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
+from onnxreduce_cli.model.file.byte_ranges import (
+    ByteRange,
+    FileRange,
+    RecodedRange,
+    StoredFile,
+    total_size,
+)
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.model.file.external import DataFile, data_files
-from onnxreduce_cli.model.file.outline import LARGE, LeftOut
+from onnxreduce_cli.model.file.outline import LARGE, OmittedData
 from onnxreduce_cli.model.file.tensors import tensors
 
 #: Makes bytes of bytes.
@@ -60,7 +66,7 @@ def move_out(document: Document, threshold: int, location: str) -> list[ByteRang
     for holder in (document.model.graph, *nodes):
         for tensor in tensors(holder, sparse=False):
             data = _raw(document, tensor)
-            size = size_of(data)
+            size = total_size(data)
             if size < max(threshold, 1):
                 continue
             start = end + -end % (_PAGE if size < _GRANULE else _GRANULE)
@@ -95,7 +101,7 @@ def mappable(document: Document, folder: str = "") -> ModelProto:
                 _refer(tensor, named, data.start, len(data))
             else:
                 clear_data(tensor)
-                tensor.raw_data = data.read() if isinstance(data, Recoded) else bytes(data)
+                tensor.raw_data = data.read() if isinstance(data, RecodedRange) else bytes(data)
     return document.model
 
 
@@ -159,18 +165,18 @@ def recode(
     moving = not wanted.keys().isdisjoint(outside)
     for key, tensor in {**wanted, **(outside if moving else {})}.items():
         data = data_of(document, tensor, stored)
-        size = size_of(data)
+        size = total_size(data)
         if key in wanted:
             size = size // width[0] * width[1]
             data = [_recoded(part, width, how) for part in data]
         clear_data(tensor)
         if size < LARGE:
             tensor.raw_data = b"".join(
-                part.read() if isinstance(part, (FileRange, Recoded)) else bytes(part)
+                part.read() if isinstance(part, (FileRange, RecodedRange)) else bytes(part)
                 for part in data
             )
         else:
-            left_out = LeftOut(_RAW, wire.header(_RAW, size), tuple(data))
+            left_out = OmittedData(_RAW, wire.header(_RAW, size), tuple(data))
             tensor.MergeFrom(document.outline.leave_out(left_out))
     if moving:
         document.has_external_data = False
@@ -179,8 +185,8 @@ def recode(
 
 def _recoded(part: ByteRange, width: tuple[int, int], how: Recode) -> ByteRange:
     if isinstance(part, FileRange):
-        return Recoded(part, len(part) // width[0] * width[1], how)
-    return how(bytes(part.read() if isinstance(part, Recoded) else part))
+        return RecodedRange(part, len(part) // width[0] * width[1], how)
+    return how(bytes(part.read() if isinstance(part, RecodedRange) else part))
 
 
 def clear_data(tensor: TensorProto) -> None:
@@ -230,7 +236,7 @@ def move_in(document: Document, files: Sequence[DataFile]) -> bool:
         if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None:
             stored_range = _file_range(tensor, stored)
             clear_data(tensor)
-            left_out = LeftOut(_RAW, wire.header(_RAW, len(stored_range)), (stored_range,))
+            left_out = OmittedData(_RAW, wire.header(_RAW, len(stored_range)), (stored_range,))
             tensor.MergeFrom(document.outline.leave_out(left_out))
     document.has_external_data = False
     return bool(stored)

@@ -25,7 +25,7 @@ _RANGES = {
 }
 
 
-def problem(node: NodeProto) -> str | None:
+def range_problem(node: NodeProto) -> str | None:
     """Return which number of a node of ai.onnx cannot be, in words for users; None if all can.
 
     What refers to an attribute of a function is not known here, and is passed over.

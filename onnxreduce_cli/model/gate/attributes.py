@@ -41,7 +41,7 @@ _MESSAGES = frozenset(
 _VALUES = frozenset(_FIELDS.values())
 
 
-def problem(attributes: Sequence[AttributeProto], *, texts: bool) -> str | None:
+def attribute_problem(attributes: Sequence[AttributeProto], *, texts: bool) -> str | None:
     """Return what is wrong with the attributes of a node; None if nothing is.
 
     Args:
@@ -86,13 +86,15 @@ def _of_value(attribute: AttributeProto, *, texts: bool) -> str | None:
         return None
     kind = attribute.type
     if kind == AttributeProto.TENSOR:
-        return tensors.problem(attribute.t)
+        return tensors.tensor_problem(attribute.t)
     if kind == AttributeProto.TENSORS:
-        return next(filter(None, map(tensors.problem, attribute.tensors)), None)
+        return next(filter(None, map(tensors.tensor_problem, attribute.tensors)), None)
     if kind == AttributeProto.SPARSE_TENSOR:
-        return tensors.sparse_problem(attribute.sparse_tensor)
+        return tensors.sparse_tensor_problem(attribute.sparse_tensor)
     if kind == AttributeProto.SPARSE_TENSORS:
-        return next(filter(None, map(tensors.sparse_problem, attribute.sparse_tensors)), None)
+        return next(
+            filter(None, map(tensors.sparse_tensor_problem, attribute.sparse_tensors)), None
+        )
     if texts and kind in (AttributeProto.STRING, AttributeProto.STRINGS):
         values = [attribute.s] if kind == AttributeProto.STRING else attribute.strings
         wrong = next((value for value in values if not is_text(value)), None)

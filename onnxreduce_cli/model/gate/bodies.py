@@ -18,7 +18,7 @@ _GRAPHS = {
 _SCAN_WITHOUT_LENGTHS = 9
 
 
-def problem(node: NodeProto, op_type: str, opset: int) -> str | None:
+def subgraph_problem(node: NodeProto, op_type: str, opset: int) -> str | None:
     """Return what is wrong with the graphs of a node; None if nothing is.
 
     Args:

@@ -20,7 +20,7 @@ from onnxreduce_cli.text import quoted
 _LATEST = (1 << 31) - 1
 
 
-def check(model: ModelProto, found: Sequence[Scope]) -> None:
+def check_model(model: ModelProto, found: Sequence[Scope]) -> None:
     """Look a model over; it takes time in proportion to the model's size.
 
     Args:
@@ -39,7 +39,7 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
         assert isinstance(scope.container, FunctionProto)
         known[key] = scope.container
         _check_imports(scope.container, f"{scope.label}: ")
-    nodes = _Nodes(model, known, Equations(found, known))
+    nodes = _NodeChecks(model, known, Equations(found, known))
     for scope in found:
         if isinstance(scope.container, GraphProto):
             _check_graph(scope, scope.container)
@@ -69,20 +69,20 @@ def _check_graph(scope: Scope, graph: GraphProto) -> None:
     if wrong is not None:
         raise InvalidModelError(f"{place}the name {quoted(wrong)} is not UTF-8")
     for tensor in graph.initializer:
-        problem = tensors.problem(tensor)
+        problem = tensors.tensor_problem(tensor)
         if problem is not None:
             raise InvalidModelError(
                 f"{place}initializer {quoted(tensor.name)} {problem}; mend the model"
             )
     for sparse in graph.sparse_initializer:
-        problem = tensors.sparse_problem(sparse)
+        problem = tensors.sparse_tensor_problem(sparse)
         if problem is not None:
             raise InvalidModelError(
                 f"{place}sparse initializer {quoted(sparse.values.name)} {problem}; mend the model"
             )
 
 
-class _Nodes:
+class _NodeChecks:
     """The nodes of one model.
 
     Attributes:
@@ -124,7 +124,9 @@ class _Nodes:
             return f"the name {quoted(wrong)} is not UTF-8"
         default = is_default(domain)
         function = self._functions.get((domain, op_type, overload)) if self._functions else None
-        found = attributes.problem(node.attribute[:], texts=default or function is not None)
+        found = attributes.attribute_problem(
+            node.attribute[:], texts=default or function is not None
+        )
         if found is not None:
             return found
         if function is not None:
@@ -138,9 +140,9 @@ class _Nodes:
             return None
         found = schemas.invalid(node, read_at, "" if default else domain)
         if found is None and default and op_type in GRAPH_OPERATORS:
-            found = bodies.problem(node, op_type, read_at)
+            found = bodies.subgraph_problem(node, op_type, read_at)
         if found is None and default:
-            found = attribute_ranges.problem(node)
+            found = attribute_ranges.range_problem(node)
         if found is None and default and op_type == "Einsum":
             found = self._equations.problem(node)
         return found

@@ -19,7 +19,7 @@ _PER_BYTE = 4
 LARGEST = (1 << 31) - 1
 
 
-def problem(tensor: TensorProto) -> str | None:
+def tensor_problem(tensor: TensorProto) -> str | None:
     """Return what is wrong with a tensor; None if nothing is, as far as it may be read.
 
     Of tensors that are too large for steps to read the data is not read, nor is external data.
@@ -50,14 +50,14 @@ def _may_fit(tensor: TensorProto, size: int) -> bool:
     return bool(size <= len(data) * _PER_BYTE)
 
 
-def sparse_problem(sparse: SparseTensorProto) -> str | None:
+def sparse_tensor_problem(sparse: SparseTensorProto) -> str | None:
     """Return what is wrong with a sparse tensor; None if nothing is, as far as it may be read.
 
     Raises:
         InvalidModelError: the installed onnx does not know its dtype.
     """
     values, indices, dims = sparse.values, sparse.indices, list(sparse.dims)
-    found = problem(values) or problem(indices)
+    found = tensor_problem(values) or tensor_problem(indices)
     if found is not None or TensorProto.EXTERNAL in (values.data_location, indices.data_location):
         return found
     if any(dim < 0 for dim in dims):

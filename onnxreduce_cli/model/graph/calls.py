@@ -116,12 +116,12 @@ class Calls:
                 found[id(function)] = function
                 waiting += function.node
             waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
-        order = self._places
+        order = self._indices
         return sorted(found.values(), key=lambda function: order[id(function)])
 
     @cached_property
-    def _places(self) -> dict[int, int]:
-        return {id(function): place for place, function in enumerate(self.functions.values())}
+    def _indices(self) -> dict[int, int]:
+        return {id(function): index for index, function in enumerate(self.functions.values())}
 
     # Attributes
 

@@ -14,7 +14,7 @@ from onnxreduce_cli.model.graph.folding import OPERATORS
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs
 
 
-class Replaced(Protocol):
+class ReplacedNode(Protocol):
     """A node that others take the place of."""
 
     @property
@@ -91,7 +91,7 @@ class DeadValues:
 
 def dead_values(
     scopes: Sequence[Scope],
-    replaced: Sequence[Replaced],
+    replaced: Sequence[ReplacedNode],
     bound: Iterable[str] = (),
     absorbed: Collection[int] = (),
 ) -> DeadValues:
@@ -108,7 +108,7 @@ def dead_values(
     candidates = deque(dict.fromkeys(_dropped_values(replaced)))
     if not candidates:
         return found
-    readers = _Readers(by_id, replaced, absorbed)
+    readers = _ReadCounts(by_id, replaced, absorbed)
     readers.count(readers.behind(candidates), bound)
     while candidates:
         value = candidates.popleft()
@@ -136,12 +136,12 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
             kept.append(node)
             needed.update(node.input[:])
             if node.op_type in GRAPH_OPERATORS:
-                needed.update(reads_within(node))
+                needed.update(names_read_within(node))
             needed.discard("")  # An input that is absent is no output that is not given.
     return kept[::-1]
 
 
-def _dropped_values(replaced: Iterable[Replaced]) -> Iterator[Value]:
+def _dropped_values(replaced: Iterable[ReplacedNode]) -> Iterator[Value]:
     """The values that replaced nodes read and what takes their place does not, some repeatedly."""
     for item in replaced:
         for name in item.dropped:
@@ -158,7 +158,7 @@ def dropped(node: NodeProto, reads: Iterable[str], with_graphs: Iterable[NodePro
         reads: what takes its place reads, but for graphs within.
         with_graphs: the nodes with graphs that take its place.
     """
-    still = {*reads, *(name for new in with_graphs for name in reads_within(new))}
+    still = {*reads, *(name for new in with_graphs for name in names_read_within(new))}
     return [name for name in node.input[:] if name and name not in still]
 
 
@@ -167,13 +167,13 @@ def has_graphs(node: NodeProto) -> bool:
     return node.op_type in GRAPH_OPERATORS or not is_default(node.domain)
 
 
-def reads(node: NodeProto) -> Iterator[str]:
+def names_read(node: NodeProto) -> Iterator[str]:
     """Return the names of the values that a node reads, its subgraphs included."""
     yield from node.input
-    yield from reads_within(node)
+    yield from names_read_within(node)
 
 
-def reads_within(node: NodeProto) -> Iterator[str]:
+def names_read_within(node: NodeProto) -> Iterator[str]:
     """Return the names that a node's subgraphs read, their outputs included."""
     waiting = [graph for _, graph in subgraphs(node)]
     while waiting:
@@ -184,13 +184,13 @@ def reads_within(node: NodeProto) -> Iterator[str]:
         yield from (output.name for output in graph.output)
 
 
-class _Readers:
+class _ReadCounts:
     """The number of reads that each value has left, of those that may go."""
 
     def __init__(
         self,
         scopes: Mapping[int, Scope],
-        replaced: Sequence[Replaced],
+        replaced: Sequence[ReplacedNode],
         absorbed: Collection[int],
     ) -> None:
         self._scopes = scopes
@@ -247,9 +247,9 @@ class _Readers:
             return node.input[:]
         found = [*replaced.reads]
         if replaced.with_graphs:
-            own = set(reads_within(node))
+            own = set(names_read_within(node))
             for new in replaced.with_graphs:
-                found += [name for name in reads_within(new) if name not in own]
+                found += [name for name in names_read_within(new) if name not in own]
         return found
 
     def _count(self, scope: Scope, counts: Mapping[str, int]) -> None:

@@ -150,11 +150,11 @@ class DtypeChange:
         if function is not None:
             named = self._parameters[function_key(function)]
         elif self._before == TensorProto.FLOAT and is_default(node.domain):
-            self._say_float(node)
+            self._state_float(node)
         edits = [
-            told
+            changes
             for attribute in node.attribute
-            for told in self._change_attribute(attribute, attribute.name in named)
+            for changes in self._change_attribute(attribute, attribute.name in named)
         ]
         if edits:
             self.edits[id(node)] = edits
@@ -178,7 +178,7 @@ class DtypeChange:
         found = [self._change_tensor(tensor) for tensor in (*held, *attribute.tensors)]
         return [f"{name} rewritten"] if any(found) else []
 
-    def _say_float(self, node: NodeProto) -> None:
+    def _state_float(self, node: NodeProto) -> None:
         """Let a node say that it makes floats, if it does so without saying it."""
         given = {item.name: item for item in node.attribute}
         if node.op_type in _FLOATS and _FLOATS[node.op_type] not in given:

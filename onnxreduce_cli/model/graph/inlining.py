@@ -38,7 +38,7 @@ def can_inline(model: ModelProto, function: FunctionProto) -> bool:
     )
 
 
-def inline(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[FunctionKey, list[str]]:
+def inline_calls(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[FunctionKey, list[str]]:
     """Put functions' bodies in the place of the nodes that call them, in place.
 
     All calls of the functions must be in graphs, or in these functions. Their nodes keep their

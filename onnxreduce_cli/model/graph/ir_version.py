@@ -175,10 +175,10 @@ def _with_tensors(scope: Scope) -> set[str]:
 
 
 def _tensor_features(
-    scope: Scope, dead: DeadValues, looked_at: Collection[str]
+    scope: Scope, dead: DeadValues, with_tensors: Collection[str]
 ) -> Iterator[Feature]:
-    for op_type, node in zip(scope.op_types, scope.nodes, strict=True) if looked_at else ():
-        if op_type in looked_at and node.attribute and not dead.covers(node):
+    for op_type, node in zip(scope.op_types, scope.nodes, strict=True) if with_tensors else ():
+        if op_type in with_tensors and node.attribute and not dead.covers(node):
             yield from _node_features(node)
     for name, tensor in scope.initializers.items():
         if tensor.data_type in _BY_ELEM_TYPE and name not in dead.of(scope)[1]:

@@ -45,9 +45,9 @@ def _is_suspect(
 def _first_early(nodes: Sequence[NodeProto]) -> NodeProto | None:
     readers: dict[str, int] = {}
     early = len(nodes)
-    for place, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         for name in _reads(node) if node.attribute else node.input[:]:
-            readers.setdefault(name, place)
+            readers.setdefault(name, index)
         for name in node.output[:]:
             if name and readers.get(name, early) < early:
                 early = readers[name]
@@ -60,23 +60,23 @@ def in_order(nodes: Sequence[NodeProto]) -> list[NodeProto]:
     Raises:
         InvalidModelError: some need each other.
     """
-    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     found: list[NodeProto] = []
     begun, done = set[int](), set[int]()
     waiting = list(reversed(range(len(nodes))))
     while waiting:
-        place = waiting[-1]
-        if place in done:
+        index = waiting[-1]
+        if index in done:
             waiting.pop()
             continue
-        needed = {makers[name] for name in _reads(nodes[place]) if name in makers} - done
+        needed = {makers[name] for name in _reads(nodes[index]) if name in makers} - done
         if not needed:
             done.add(waiting.pop())
-            found.append(nodes[place])
+            found.append(nodes[index])
             continue
-        begun.add(place)
+        begun.add(index)
         if not needed.isdisjoint(begun):
-            name = next(name for name in nodes[place].output if name)
+            name = next(name for name in nodes[index].output if name)
             raise InvalidModelError(
                 f"the node that makes {name!r} needs its own result, by way of others; mend the "
                 "model"

@@ -91,7 +91,7 @@ def drop_defaults(graph: GraphProto, names: frozenset[str]) -> None:
             del graph.sparse_initializer[index]
 
 
-class _Kind(IntEnum):
+class _Dependence(IntEnum):
     """What of a value follows from a default; the shape's includes the value's."""
 
     NOTHING = 0
@@ -99,7 +99,7 @@ class _Kind(IntEnum):
     SHAPE = 2
 
 
-class _Marks:
+class _Dependents:
     """The values that follow from a default, by the identity of their scope and by name.
 
     Attributes:
@@ -111,26 +111,26 @@ class _Marks:
         self.values: set[tuple[int, str]] = set()
         self.shapes: set[tuple[int, str]] = set()
 
-    def of(self, scope: Scope, name: str) -> _Kind:
+    def of(self, scope: Scope, name: str) -> _Dependence:
         """Return what follows of the value that a scope reads by a name."""
         owner = scope.resolve(name) if name else None
         key = (id(owner), name)
         if key in self.shapes:
-            return _Kind.SHAPE
-        return _Kind.VALUE if key in self.values else _Kind.NOTHING
+            return _Dependence.SHAPE
+        return _Dependence.VALUE if key in self.values else _Dependence.NOTHING
 
-    def any(self, scope: Scope, names: Iterable[str]) -> _Kind:
+    def any(self, scope: Scope, names: Iterable[str]) -> _Dependence:
         """The most that follows of any of the values that a scope reads."""
-        return max((self.of(scope, name) for name in names), default=_Kind.NOTHING)
+        return max((self.of(scope, name) for name in names), default=_Dependence.NOTHING)
 
-    def take(self, scope: Scope, names: Iterable[str], kind: _Kind) -> None:
+    def take(self, scope: Scope, names: Iterable[str], kind: _Dependence) -> None:
         """Mark values that a scope defines."""
-        if kind is not _Kind.NOTHING:
-            marked = self.values if kind is _Kind.VALUE else self.shapes
+        if kind is not _Dependence.NOTHING:
+            marked = self.values if kind is _Dependence.VALUE else self.shapes
             marked.update((id(scope), name) for name in names if name)
 
 
-class Stated:
+class StatedTypes:
     """The types that a model states of its values, as far as they hold for every run.
 
     Attributes:
@@ -166,9 +166,9 @@ class Stated:
         return scope.function is not None or (id(scope), name) in self._marked.shapes
 
     @cached_property
-    def _marked(self) -> _Marks:
+    def _marked(self) -> _Dependents:
         """The values that follow from the defaults of overridable initializers."""
-        marks = _Marks()
+        marks = _Dependents()
         marks.values.update((id(self._graphs[0]), name) for name in self.overridable)
         inner: dict[int, list[Scope]] = {}
         for scope in self._graphs:
@@ -185,23 +185,23 @@ class Stated:
         return marks
 
     def _kind(
-        self, marks: _Marks, scope: Scope, node: NodeProto, read: Sequence[tuple[Scope, str]]
-    ) -> _Kind:
+        self, marks: _Dependents, scope: Scope, node: NodeProto, read: Sequence[tuple[Scope, str]]
+    ) -> _Dependence:
         """Return what of a node's outputs follows from defaults: nothing, values, or shapes."""
-        kind = max((marks.of(*item) for item in read), default=_Kind.NOTHING)
-        if kind is not _Kind.VALUE:
+        kind = max((marks.of(*item) for item in read), default=_Dependence.NOTHING)
+        if kind is not _Dependence.VALUE:
             return kind
         if self._calls.function_of(node) is not None:
-            return _Kind.SHAPE
+            return _Dependence.SHAPE
         if not is_default(node.domain):
             return kind  # What its exporter says of its shapes is all there is.
         if node.op_type in ("Shape", "Size"):
-            return _Kind.NOTHING
-        places = DECIDING.get(node.op_type, ())
-        if places is None:
-            return _Kind.SHAPE
-        names = [node.input[place] for place in places if place < len(node.input)]
-        return _Kind.SHAPE if marks.any(scope, names) is not _Kind.NOTHING else kind
+            return _Dependence.NOTHING
+        indices = DECIDING.get(node.op_type, ())
+        if indices is None:
+            return _Dependence.SHAPE
+        names = [node.input[index] for index in indices if index < len(node.input)]
+        return _Dependence.SHAPE if marks.any(scope, names) is not _Dependence.NOTHING else kind
 
 
 def _read_within(node: NodeProto, inner: Mapping[int, Sequence[Scope]]) -> list[tuple[Scope, str]]:

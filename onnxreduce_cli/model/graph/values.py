@@ -221,7 +221,7 @@ def merge(first: ValueType | None, second: ValueType | None) -> ValueType | None
     return ValueType(first.kind, first.elem_type, dims)
 
 
-def common(types: list[ValueType | None]) -> ValueType | None:
+def common_type(types: list[ValueType | None]) -> ValueType | None:
     """Return the type that covers all of `types`; None where a kind is unknown or differs."""
     known = [value for value in types if value is not None]
     if not known or len(known) < len(types) or len({value.kind for value in known}) > 1:

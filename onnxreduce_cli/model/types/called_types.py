@@ -84,7 +84,7 @@ class _Call(NamedTuple):
 
 
 #: Goes through nodes: gives each call, and is sent the types of its outputs.
-_Walk = Generator[_Call, _Types, ModelProto]
+_BodyInference = Generator[_Call, _Types, ModelProto]
 
 
 def frozen(bound: Mapping[str, AttributeProto]) -> tuple[tuple[str, bytes], ...]:
@@ -132,7 +132,7 @@ class CalledTypes:
         return self._infer(ModelProto.FromString(skeleton.SerializeToString()))
 
     def _infer(self, skeleton: ModelProto) -> ModelProto:
-        under_way: dict[tuple[object, ...], _Walk] = {(): self._walk(skeleton)}
+        under_way: dict[tuple[object, ...], _BodyInference] = {(): self._walk(skeleton)}
         answer: _Types | None = None
         while True:
             key = next(reversed(under_way))
@@ -156,12 +156,12 @@ class CalledTypes:
                 body = call_skeleton(self._model, call.function, (), *given)
                 under_way[wanted] = self._walk(body)
 
-    def _walk(self, skeleton: ModelProto) -> _Walk:
+    def _walk(self, skeleton: ModelProto) -> _BodyInference:
         """Infer what stands between calls with the types of what these give."""
         graph = skeleton.graph
         types = _stated(graph)
         tensors = {tensor.name: tensor for tensor in graph.initializer}
-        names = _Names((*stated_in(graph), *_inner_infos(graph.node)))
+        names = _SizeNames((*stated_in(graph), *_inner_infos(graph.node)))
         nodes: list[NodeProto] = []
         between: list[NodeProto] = []
         for node in graph.node:
@@ -193,7 +193,7 @@ class CalledTypes:
         nodes: Sequence[NodeProto],
         types: dict[str, TypeProto],
         tensors: Mapping[str, TensorProto],
-        names: _Names,
+        names: _SizeNames,
     ) -> Sequence[NodeProto]:
         """Infer the types of what nodes without calls give; adds to `types`.
 
@@ -226,7 +226,7 @@ class CalledTypes:
         return list(inferred.graph.node)
 
 
-class _Names:
+class _SizeNames:
     """The names of the sizes in one body, those among them that onnx makes up.
 
     It makes up the same ones in each part of a body and for each call, but for those that it is

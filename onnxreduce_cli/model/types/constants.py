@@ -46,7 +46,7 @@ class KnownTypes(Protocol):
         """A value's type as far as it is known."""
 
 
-class Constants(ABC):
+class KnownConstants(ABC):
     """Values known before the run, in whole or in part; a subclass says which, and where from.
 
     Attributes:
@@ -91,7 +91,7 @@ class Constants(ABC):
         """Return what is known of the value that `scope` reads by a name; None if nothing is."""
         owner = self._owner(scope, name)
         if owner is None:
-            return self._from_elsewhere(scope, name)
+            return self._from_outside(scope, name)
         # The name alone, not what a `Value` knows: that refers to these facts, which would be kept.
         name = str(name)
         key = (id(owner), name)
@@ -109,7 +109,7 @@ class Constants(ABC):
                 continue
             owner = self._owner(scope, name)
             if owner is None:
-                answer = self._from_elsewhere(scope, name)
+                answer = self._from_outside(scope, name)
                 continue
             wanted = (id(owner), name)
             answer = self._folded.get(wanted)
@@ -127,7 +127,7 @@ class Constants(ABC):
         """Work a value out, given the values that it follows from."""
 
     @abstractmethod
-    def _from_elsewhere(self, scope: Scope, name: str) -> Folded | None:
+    def _from_outside(self, scope: Scope, name: str) -> Folded | None:
         """Return a value that is not one of these, as far as it is known."""
 
     @abstractmethod
@@ -248,7 +248,7 @@ class Constants(ABC):
         return Folded.whole(found[0]) if same else None
 
 
-class ModelConstants(Constants):
+class ModelConstants(KnownConstants):
     """The values of the given model, as far as they are known before the run."""
 
     def __init__(self, calls: Calls, types: KnownTypes, base_dir: str) -> None:
@@ -295,7 +295,7 @@ class ModelConstants(Constants):
     def _work(self, owner: Scope, name: str) -> Work:
         return self._fold_in_container(owner, name)
 
-    def _from_elsewhere(self, scope: Scope, name: str) -> Folded | None:
+    def _from_outside(self, scope: Scope, name: str) -> Folded | None:
         return None
 
     def _type(self, scope: Scope, name: str) -> ValueType | None:

@@ -16,12 +16,12 @@ from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 from onnxreduce_cli.model.graph.values import (
     Dims,
     ValueType,
-    common,
+    common_type,
     elem_type_of,
     from_proto,
     tensor_type,
 )
-from onnxreduce_cli.model.types.constants import Array, Constants, Work
+from onnxreduce_cli.model.types.constants import Array, KnownConstants, Work
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.types.node_inference import infer_outputs
 
@@ -59,7 +59,7 @@ class UnknownValue(NamedTuple):
     name: str
 
 
-class ConversionFacts(Constants):
+class ConversionFacts(KnownConstants):
     """Types and constants of the values that a conversion generates, and of the model's own.
 
     Generated values are made known by `declare`, `declare_type` and `define`. They end with the
@@ -148,7 +148,7 @@ class ConversionFacts(Constants):
         if node.op_type == "If":
             # Its branches read values around them, of which the inference of one node knows none.
             graphs = [item.g for item in node.attribute if item.HasField("g")]
-            return common([self._type_within(scope, opset, graph, place) for graph in graphs])
+            return common_type([self._type_within(scope, opset, graph, place) for graph in graphs])
         return self._infer_node(key) or self._type_of_inputs(key)
 
     def _type_within(
@@ -187,8 +187,8 @@ class ConversionFacts(Constants):
         outputs = schemas.inputs_of_same_type(node.op_type, opset)
         inputs = outputs[min(place, len(outputs) - 1)]
         for index, name in enumerate(node.input[:]):
-            alike = bool(name) and inputs[min(index, len(inputs) - 1)]
-            kind = self.kind(scope, name) if alike else None
+            same_type = bool(name) and inputs[min(index, len(inputs) - 1)]
+            kind = self.kind(scope, name) if same_type else None
             if kind is not None:
                 self._kinds[key] = kind
                 return kind
@@ -296,7 +296,7 @@ class ConversionFacts(Constants):
             return (yield from self._fold_node(scope, node, opset))
         return (yield from self._fold_in_container(owner, name))
 
-    def _from_elsewhere(self, scope: Scope, name: str) -> Folded | None:
+    def _from_outside(self, scope: Scope, name: str) -> Folded | None:
         return self.model.constants.folded(scope, name)
 
     def _type(self, scope: Scope, name: str) -> ValueType | None:

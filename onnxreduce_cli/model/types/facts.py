@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnxreduce_cli.model.gate.model import check
+from onnxreduce_cli.model.gate.model import check_model
 from onnxreduce_cli.model.graph.calls import Calls
-from onnxreduce_cli.model.graph.overridable import Stated
+from onnxreduce_cli.model.graph.overridable import StatedTypes
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, by_root, scopes
 from onnxreduce_cli.model.graph.values import ValueType, elem_type_of
 from onnxreduce_cli.model.types.constants import Array, ModelConstants
-from onnxreduce_cli.model.types.model_types import Types
+from onnxreduce_cli.model.types.model_types import ModelTypes
 from onnxreduce_cli.model.types.node_inference import Contradictions
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
 
@@ -65,9 +65,9 @@ class Facts:
         known = weakref.proxy(self)
         self.constants = ModelConstants(self.calls, known, base_dir)
         graphs = [scope for scope in found if scope.function is None]
-        self.stated = Stated(model, graphs, self.calls)
+        self.stated = StatedTypes(model, graphs, self.calls)
         self._inference = ShapeInference(model, self._trees, self.calls, self.stated, known)
-        self._types = Types(model, self._trees, self.stated, self._inference)
+        self._types = ModelTypes(model, self._trees, self.stated, self._inference)
         self._contradictions = Contradictions(known, model.ir_version)
 
     # Scopes
@@ -192,5 +192,5 @@ def admit(model: ModelProto, base_dir: str = "") -> Facts:
         InvalidModelError: what is wrong with it, and where.
     """
     found = scopes(model)
-    check(model, found)
+    check_model(model, found)
     return Facts(model, found, base_dir)

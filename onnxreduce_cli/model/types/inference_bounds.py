@@ -21,7 +21,7 @@ from onnx import (
     numpy_helper,
 )
 
-from onnxreduce_cli.model.gate.attribute_ranges import problem
+from onnxreduce_cli.model.gate.attribute_ranges import range_problem
 from onnxreduce_cli.model.graph.attributes import find
 from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS
 from onnxreduce_cli.model.graph.scope import (
@@ -91,7 +91,9 @@ def may_take_much(model: ModelProto) -> bool:
 def _may_end(node: NodeProto) -> bool:
     """Return whether inference may end the process on the value of a node's attribute."""
     attribute = find(node, _ENDING_ATTRIBUTES[node.op_type])
-    return attribute is not None and (bool(attribute.ref_attr_name) or problem(node) is not None)
+    return attribute is not None and (
+        bool(attribute.ref_attr_name) or range_problem(node) is not None
+    )
 
 
 def _declared(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[list[int]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.overridable import Stated
+from onnxreduce_cli.model.graph.overridable import StatedTypes
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import ValueType, elem_type_of, merge
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from onnxreduce_cli.model.types.unification import Unification
 
 
-class Types:
+class ModelTypes:
     """The types of the values that a model has as it is given."""
 
     def __init__(
         self,
         model: ModelProto,
         trees: dict[int, list[Scope]],
-        stated: Stated,
+        stated: StatedTypes,
         inference: ShapeInference,
     ) -> None:
         """Prepare; nothing is looked up yet.

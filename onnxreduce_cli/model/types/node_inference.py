@@ -98,7 +98,7 @@ class Contradictions:
         """
         opset = scope.opset or 0
         # Looked at once more: a copy of a function has the values that its call gives attributes.
-        problem = attribute_ranges.problem(node)
+        problem = attribute_ranges.range_problem(node)
         problem = problem or self._of_another_form(scope, node, opset, node.input)
         if problem is not None:
             return problem

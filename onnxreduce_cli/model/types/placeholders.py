@@ -58,10 +58,10 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Container[Functio
         opset: the default domain's.
         functions: what nodes call the model's own by, which an operator's name may mean instead.
     """
-    looked_at = _OPERATORS | GRAPH_OPERATORS
+    relevant = _OPERATORS | GRAPH_OPERATORS
     graphs = [graph]
     while graphs:
-        for node in [n for n in graphs.pop().node if n.op_type in looked_at or n.domain]:
+        for node in [n for n in graphs.pop().node if n.op_type in relevant or n.domain]:
             graphs += [subgraph for _, subgraph in subgraphs(node)]
             key = ("" if is_default(node.domain) else node.domain, node.op_type)
             called = called_key(node) in functions

@@ -20,15 +20,20 @@ from onnx import (
 
 from onnxreduce_cli.model.graph.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.graph.edit import put_in_order
-from onnxreduce_cli.model.graph.overridable import Stated, drop_defaults
+from onnxreduce_cli.model.graph.overridable import StatedTypes, drop_defaults
 from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes, with_inner
-from onnxreduce_cli.model.graph.values import ValueType, common, forget_negative_dims, stated_in
+from onnxreduce_cli.model.graph.values import (
+    ValueType,
+    common_type,
+    forget_negative_dims,
+    stated_in,
+)
 from onnxreduce_cli.model.types.safe_inference import infer_shapes
 from onnxreduce_cli.model.types.shapes_by_values import (
-    Known,
+    KnownFacts,
     StatedShapes,
+    candidate_indices,
     infos_by_name,
-    open_places,
 )
 from onnxreduce_cli.model.types.skeleton import call_skeleton, model_skeleton
 
@@ -44,8 +49,8 @@ class ShapeInference:
         model: ModelProto,
         trees: dict[int, list[Scope]],
         calls: Calls,
-        stated: Stated,
-        known: Known,
+        stated: StatedTypes,
+        known: KnownFacts,
     ) -> None:
         """Prepare; nothing is inferred yet.
 
@@ -66,7 +71,7 @@ class ShapeInference:
         ]
         self._inferred: dict[int, dict[str, ValueType]] = {}
         #: By a function's name, and what a call gives it, the types in each of its scopes.
-        self._accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
+        self._types_by_call: dict[Hashable, list[dict[str, ValueType]]] = {}
         #: The outermost scopes that inference has been run over.
         self._done: set[int] = set()
 
@@ -131,7 +136,7 @@ class ShapeInference:
         self._done |= other._done & own
         self._inferred |= {key: other._inferred[key] for key in own & other._inferred.keys()}
         self._called_types, self._too_many_calls = other._called_types, other._too_many_calls
-        self._accounts = other._accounts
+        self._types_by_call = other._types_by_call
 
     # The model's graphs
 
@@ -220,14 +225,14 @@ class ShapeInference:
 
         Exporters compute the pads of a Pad, say, by operators that shape inference cannot follow.
         """
-        places = {id(scope): open_places(scope) for scope in self._graphs}
-        if not any(places.values()):
+        indices = {id(scope): candidate_indices(scope) for scope in self._graphs}
+        if not any(indices.values()):
             return False
         found = False
         for scope, twin in self._twins(skeleton):
             stated = StatedShapes(self._known, self._calls, scope, self._inferred[id(scope)], twin)
-            for place in places[id(scope)]:
-                found |= stated.state(place)
+            for index in indices[id(scope)]:
+                found |= stated.state(index)
         # Before IR version 4 shape inference wants initializers among a graph's inputs.
         skeleton.ir_version = max(skeleton.ir_version, 4)
         return found
@@ -244,19 +249,21 @@ class ShapeInference:
             types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
             key = (name, types, frozen(bound))
-            if key not in self._accounts:
-                self._accounts[key] = self._account(tree, function, types, bound)
-            accounts[key] = self._accounts[key]
+            if key not in self._types_by_call:
+                self._types_by_call[key] = self._infer_call(tree, function, types, bound)
+            accounts[key] = self._types_by_call[key]
         for index, scope in enumerate(tree):
             told = [account[index] for account in accounts.values()]
             if len(told) == 1:
                 self._inferred[id(scope)] = told[0]
                 continue
             names = {name for types_of in told for name in types_of}
-            joined = {name: common([types_of.get(name) for types_of in told]) for name in names}
+            joined = {
+                name: common_type([types_of.get(name) for types_of in told]) for name in names
+            }
             self._inferred[id(scope)] = {n: t for n, t in joined.items() if t is not None}
 
-    def _account(
+    def _infer_call(
         self,
         tree: Sequence[Scope],
         function: FunctionProto,

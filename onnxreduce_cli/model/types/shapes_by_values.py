@@ -23,7 +23,7 @@ SHAPED_BY_VALUES = frozenset(
 )
 
 
-class Known(Protocol):
+class KnownFacts(Protocol):
     """Types and constants of a model's values; see `model.types.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
@@ -39,11 +39,11 @@ class Known(Protocol):
         """Drop the results that were computed from less than is known now."""
 
 
-def open_places(scope: Scope) -> list[int]:
+def candidate_indices(scope: Scope) -> list[int]:
     """The places of the nodes whose shapes may follow from more than shape inference looks at."""
     return [
-        place
-        for place, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
+        index
+        for index, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
         if op_type in SHAPED_BY_VALUES or node.domain not in DEFAULT_DOMAINS
     ]
 
@@ -69,7 +69,7 @@ class StatedShapes:
 
     def __init__(
         self,
-        known: Known,
+        known: KnownFacts,
         calls: Calls,
         scope: Scope,
         inferred: Mapping[str, ValueType],
@@ -84,9 +84,9 @@ class StatedShapes:
         self._graph = twin.container
         self._infos = infos_by_name(twin.container)
 
-    def state(self, place: int) -> bool:
+    def state(self, index: int) -> bool:
         """State what is certain of the outputs of the node at a place; return whether any is."""
-        node, copied = self._scope.nodes[place], self._twin.nodes[place]
+        node, copied = self._scope.nodes[index], self._twin.nodes[index]
         if self._join_groups(node, copied):
             return True
         found = self._state_shapes(node)

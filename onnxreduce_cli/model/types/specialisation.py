@@ -196,20 +196,20 @@ def callers_first(
         waiting += [item for item in found if item is not None]
     functions = [function for function in model.functions if id(function) in callers]
     called: dict[int, list[int]] = {}
-    for place, function in enumerate(functions):
+    for index, function in enumerate(functions):
         for caller in callers[id(function)]:
-            called.setdefault(caller, []).append(place)
+            called.setdefault(caller, []).append(index)
     order: list[FunctionProto] = []
     waits = [len(callers[id(function)]) for function in functions]
-    ready = [place for place, count in enumerate(waits) if not count]
+    ready = [index for index, count in enumerate(waits) if not count]
     while ready:
-        order += [functions[place] for place in ready]
+        order += [functions[index] for index in ready]
         following = []
         for caller in ready:
-            for place in called.get(id(functions[caller]), ()):
-                waits[place] -= 1
-                if not waits[place]:
-                    following.append(place)
+            for index in called.get(id(functions[caller]), ()):
+                waits[index] -= 1
+                if not waits[index]:
+                    following.append(index)
         ready = sorted(following)
     return order
 
@@ -255,7 +255,7 @@ def _frozen(value: Any) -> Hashable:
     return repr(value)
 
 
-def could_know_more(facts: Facts, function: FunctionProto) -> bool:
+def calls_differ(facts: Facts, function: FunctionProto) -> bool:
     """Return whether calls of a function differ, so that copies of it may have more facts."""
     found = {id(function)}
     waiting = [function]

@@ -24,7 +24,7 @@ Value = tuple[int, str]
 KnownKind = Callable[[Scope, str], str | None]
 
 
-class _Classes:
+class _TypeGroups:
     """Values grouped by equality of type (union-find), with the type of each group.
 
     Where that is not known there are those that everything around allows.
@@ -79,7 +79,7 @@ class Unification:
             opsets: the opset of each domain that is imported there.
             known: the type that is known of a value already.
         """
-        self._classes = _Classes()
+        self._classes = _TypeGroups()
         for scope in scopes:
             for node in scope.nodes:
                 self._add(scope, node, opsets, known)

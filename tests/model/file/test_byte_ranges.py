@@ -11,7 +11,7 @@ import pytest
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.file import byte_ranges
-from onnxreduce_cli.model.file.byte_ranges import FileRange, StoredFile, size_of, write
+from onnxreduce_cli.model.file.byte_ranges import FileRange, StoredFile, total_size, write
 
 CONTENT = os.urandom(100_000)
 
@@ -79,7 +79,7 @@ def test_every_way_of_copying_gives_the_same(stored, tmp_path, monkeypatch, call
             monkeypatch.delattr(os, name)
         else:
             monkeypatch.setattr(os, name, call)
-    assert size_of(some(stored)) == len(EXPECTED)
+    assert total_size(some(stored)) == len(EXPECTED)
     with (tmp_path / "target").open("wb") as file:
         write(some(stored), file)
     assert (tmp_path / "target").read_bytes() == EXPECTED

@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnxreduce_cli.errors import InvalidModelError, UsageError
 from onnxreduce_cli.model.file import external
 from onnxreduce_cli.model.file.document import Document, load
-from onnxreduce_cli.model.file.external import brought, data_files, relocate
+from onnxreduce_cli.model.file.external import bring_data_files, data_files, relocate
 
 
 def document(folder: Path, *locations: str) -> Document:
@@ -99,7 +99,9 @@ def test_copies(source: Path, target: Path) -> None:
     os.utime(source / "a.bin", ns=(5, 1_234_567_890_123_456_789))
     found = data_files(document(source, "a.bin", "sub/b.bin"))
     told: list[tuple[int, int]] = []
-    with brought(found, str(target), "copy", lambda *args: told.append(args[:2])) as linked:
+    with bring_data_files(
+        found, str(target), "copy", lambda *args: told.append(args[:2])
+    ) as linked:
         assert linked == []
     assert (target / "a.bin").read_bytes() == b"a" * 5000
     assert (target / "sub" / "b.bin").read_bytes() == b"b"
@@ -115,7 +117,7 @@ def test_a_sparse_file_stays_sparse(source: Path, target: Path) -> None:
         file.truncate(size)
         file.seek(7 << 30)
         file.write(b"data")
-    with brought(data_files(document(source, "a.bin")), str(target), "copy"):
+    with bring_data_files(data_files(document(source, "a.bin")), str(target), "copy"):
         pass
     status = (target / "a.bin").stat()
     assert status.st_size == size
@@ -127,12 +129,12 @@ def test_a_sparse_file_stays_sparse(source: Path, target: Path) -> None:
 
 def test_holes_that_the_platform_cannot_tell(source: Path, target: Path, monkeypatch) -> None:
     monkeypatch.delattr(os, "SEEK_DATA")
-    with brought(data_files(document(source, "a.bin")), str(target), "copy"):
+    with bring_data_files(data_files(document(source, "a.bin")), str(target), "copy"):
         pass
     assert (target / "a.bin").read_bytes() == b"a" * 5000
     (target / "a.bin").unlink()
     monkeypatch.setattr(os, "SEEK_DATA", 99, raising=False)
-    with brought(data_files(document(source, "a.bin")), str(target), "copy"):
+    with bring_data_files(data_files(document(source, "a.bin")), str(target), "copy"):
         pass
     assert (target / "a.bin").read_bytes() == b"a" * 5000
 
@@ -148,7 +150,7 @@ def test_blocks_are_shared_where_they_can_be(source: Path, target: Path, monkeyp
         os.pwrite(writer, os.pread(reader, 5000, 0).upper(), 0)
 
     monkeypatch.setattr(fcntl, "ioctl", share)
-    with brought(data_files(document(source, "a.bin")), str(target), "copy"):
+    with bring_data_files(data_files(document(source, "a.bin")), str(target), "copy"):
         pass
     assert asked == [0x40049409]
     assert (target / "a.bin").read_bytes() == b"A" * 5000
@@ -158,11 +160,11 @@ def test_links_and_what_is_done_where_there_are_none(
     source: Path, target: Path, monkeypatch
 ) -> None:
     found = data_files(document(source, "a.bin"))
-    with brought(found, str(target), "link") as linked:
+    with bring_data_files(found, str(target), "link") as linked:
         assert linked == [str(target / "a.bin")]
     assert (target / "a.bin").samefile(source / "a.bin")
     # It is there already.
-    with brought(found, str(target), "link") as linked:
+    with bring_data_files(found, str(target), "link") as linked:
         assert linked == []
     (target / "a.bin").unlink()
 
@@ -170,7 +172,7 @@ def test_links_and_what_is_done_where_there_are_none(
         raise OSError(errno.EXDEV, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    with brought(found, str(target), "link") as linked:
+    with bring_data_files(found, str(target), "link") as linked:
         assert linked == []
     assert (target / "a.bin").read_bytes() == b"a" * 5000
 
@@ -179,20 +181,23 @@ def test_a_copy_that_is_there_is_known_by_its_time(source: Path, target: Path) -
     found = data_files(document(source, "a.bin"))
     os.utime(source / "a.bin", ns=(5, 1_234_567_890_123_456_789))
     for _ in range(2):
-        with brought(found, str(target), "copy"):
+        with bring_data_files(found, str(target), "copy"):
             pass
     first = (target / "a.bin").stat()
     for size, time in ((4999, 1_234_567_890_123_456_789), (5000, 1_234_567_890_123_456_788)):
         (target / "a.bin").write_bytes(b"p" * size)
         os.utime(target / "a.bin", ns=(5, time))
-        with pytest.raises(UsageError, match="exists"), brought(found, str(target), "copy"):
+        with (
+            pytest.raises(UsageError, match="exists"),
+            bring_data_files(found, str(target), "copy"),
+        ):
             pass
         assert (target / "a.bin").read_bytes() == b"p" * size
     # A time in whole seconds is what many archives give to all their files.
     for path in (source, target):
         (path / "a.bin").write_bytes(path.name[0].encode() * 6)
         os.utime(path / "a.bin", ns=(5, 1_000_000_000))
-    with pytest.raises(UsageError, match="exists"), brought(found, str(target), "copy"):
+    with pytest.raises(UsageError, match="exists"), bring_data_files(found, str(target), "copy"):
         pass
     assert first.st_size == 5000
 
@@ -201,13 +206,13 @@ def test_what_is_missing_or_in_the_way_stops_all(source: Path, target: Path) -> 
     found = data_files(document(source, "a.bin", "none.bin"))
     with (
         pytest.raises(InvalidModelError, match="is not there"),
-        brought(found, str(target), "copy"),
+        bring_data_files(found, str(target), "copy"),
     ):
         pass
     assert os.listdir(target) == []
     (target / "a.bin").symlink_to("nowhere")
     found = data_files(document(source, "a.bin"))
-    with pytest.raises(UsageError, match="exists"), brought(found, str(target), "copy"):
+    with pytest.raises(UsageError, match="exists"), bring_data_files(found, str(target), "copy"):
         pass
     assert (target / "a.bin").is_symlink()
 
@@ -218,7 +223,7 @@ def test_what_was_brought_goes_if_the_model_is_not_written(source: Path, target:
     os.link(source / "sub" / "b.bin", target / "sub" / "b.bin")
 
     def fail() -> None:
-        with brought(found, str(target), "copy"):
+        with bring_data_files(found, str(target), "copy"):
             assert (target / "a.bin").exists()
             raise KeyError
 
@@ -239,7 +244,7 @@ def test_data_that_changes_while_it_is_copied(source: Path, target: Path, monkey
     found = data_files(document(source, "a.bin"))
     with (
         pytest.raises(InvalidModelError, match="changed while it was read"),
-        brought(found, str(target), "copy"),
+        bring_data_files(found, str(target), "copy"),
     ):
         pass
     assert os.listdir(target) == []
@@ -252,7 +257,7 @@ def test_data_outside_stays_and_is_found(source: Path, tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     files = data_files(found, allow_outside=True)
     assert relocate(found, files, str(deep))
-    with brought(files, str(deep), "copy"):
+    with bring_data_files(files, str(deep), "copy"):
         pass
     assert os.listdir(deep) == ["a.bin"]
     values = [tensor.external_data[0].value for tensor in found.model.graph.initializer]

@@ -7,7 +7,7 @@ from onnx import helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.gate.attribute_ranges import problem
+from onnxreduce_cli.model.gate.attribute_ranges import range_problem
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,8 @@ def test_what_ends_the_inference_of_onnx_is_refused(node: str, said: str) -> Non
 def test_heads_are_not_made_one_by_one_without_end() -> None:
     node = helper.make_node("LinearAttention", list("qkv"), ["y", "s"], q_num_heads=1 << 31)
     assert (
-        problem(node) == "its attribute 'q_num_heads' must be at most 1048576, and it is 2147483648"
+        range_problem(node)
+        == "its attribute 'q_num_heads' must be at most 1048576, and it is 2147483648"
     )
 
 

@@ -10,7 +10,7 @@ from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
-from onnxreduce_cli.model.gate.tensors import problem, sparse_problem
+from onnxreduce_cli.model.gate.tensors import sparse_tensor_problem, tensor_problem
 
 
 def sparse(values: Any, indices: Any, dims: list[int]) -> SparseTensorProto:
@@ -43,16 +43,16 @@ def sparse(values: Any, indices: Any, dims: list[int]) -> SparseTensorProto:
     ],
 )
 def test_sparse_tensors(values: Any, indices: Any, dims: list[int], expected: str | None) -> None:
-    assert sparse_problem(sparse(values, indices, dims)) == expected
+    assert sparse_tensor_problem(sparse(values, indices, dims)) == expected
 
 
 def test_sparse_tensors_whose_parts_are_wrong() -> None:
     found = sparse([5], [0], [2])
     found.indices.raw_data = b"\0"
-    assert sparse_problem(found) == "has data that does not fit its dimensions [1] of int64"
+    assert sparse_tensor_problem(found) == "has data that does not fit its dimensions [1] of int64"
     found = sparse([5], [0], [2])
     found.values.data_type = 0
-    assert sparse_problem(found) == "has no element type"
+    assert sparse_tensor_problem(found) == "has no element type"
 
 
 def test_what_may_not_be_read_is_not_looked_at() -> None:
@@ -61,9 +61,9 @@ def test_what_may_not_be_read_is_not_looked_at() -> None:
     found.indices.ClearField("raw_data")
     found.indices.data_location = TensorProto.EXTERNAL
     found.indices.external_data.add(key="location", value="i.bin")
-    assert sparse_problem(found) is None
+    assert sparse_tensor_problem(found) is None
     count = MOST_ELEMENTS + 1
-    assert sparse_problem(sparse(np.ones(count), np.full(count, 9), [2])) is None
+    assert sparse_tensor_problem(sparse(np.ones(count), np.full(count, 9), [2])) is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_names_of_external_data(value: str | bytes, expected: str | None) -> Non
         # Protobuf sets no such text, but reads it.
         content = tensor.SerializeToString().replace(b"w#.bin", value)
         tensor = TensorProto.FromString(content)
-    assert problem(tensor) == expected
+    assert tensor_problem(tensor) == expected
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_names_of_external_data(value: str | bytes, expected: str | None) -> Non
     ],
 )  # fmt: skip
 def test_tensors(tensor: TensorProto, expected: str | None) -> None:
-    assert problem(tensor) == expected
+    assert tensor_problem(tensor) == expected
 
 
 def test_a_dtype_that_onnx_does_not_know() -> None:
     with pytest.raises(InvalidModelError, match="element type 99, which the installed onnx"):
-        problem(TensorProto(data_type=99, dims=[1]))
+        tensor_problem(TensorProto(data_type=99, dims=[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnxreduce_cli.model.graph.scope import scopes
-from onnxreduce_cli.model.graph.values import ValueType, common, merge, tensor_type
+from onnxreduce_cli.model.graph.values import ValueType, common_type, merge, tensor_type
 from onnxreduce_cli.model.types.facts import Facts
 from tests.model.types.known import facts_of
 from tests.support import model
@@ -66,11 +66,11 @@ def test_what_is_common() -> None:
     def of(*dims: int) -> ValueType:
         return tensor_type(FLOAT, dims)
 
-    assert common([of(2, 3), of(2, 4)]) == tensor_type(FLOAT, (2, None))
-    assert common([of(2), of(2, 4)]) == tensor_type(FLOAT, None)
-    assert common([of(2), None]) is None
-    assert common([of(2), tensor_type(INT64, (2,))]) is None
-    assert common([]) is None
+    assert common_type([of(2, 3), of(2, 4)]) == tensor_type(FLOAT, (2, None))
+    assert common_type([of(2), of(2, 4)]) == tensor_type(FLOAT, None)
+    assert common_type([of(2), None]) is None
+    assert common_type([of(2), tensor_type(INT64, (2,))]) is None
+    assert common_type([]) is None
 
 
 def test_a_type_that_the_operators_around_leave() -> None:

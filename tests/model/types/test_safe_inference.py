@@ -153,7 +153,7 @@ def gather(attribute: AttributeProto) -> ModelProto:
 
 def test_an_attribute_that_may_end_inference() -> None:
     reference = AttributeProto(name="batch_dims", type=AttributeProto.INT, ref_attr_name="n")
-    assert attribute_ranges.problem(gather(reference).functions[0].node[0]) is None
+    assert attribute_ranges.range_problem(gather(reference).functions[0].node[0]) is None
     assert inference_bounds.may_take_much(gather(reference))
     wrong = gather(helper.make_attribute("batch_dims", -9))
     assert inference_bounds.may_take_much(wrong)
