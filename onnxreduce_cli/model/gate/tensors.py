@@ -1,4 +1,4 @@
-"""What is wrong with a tensor that a model stores: its dtype, its dimensions, its data."""
+"""The check of stored tensors: dtype, dimensions and data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from onnxreduce_cli.model.gate.text import is_text
 from onnxreduce_cli.model.graph.values import MOST_DIMS, dtype_name
 from onnxreduce_cli.text import quoted
 
-#: Into one byte, or one number of a list, go four elements at most.
+#: The most elements in a byte, or in a number of a list.
 _PER_BYTE = 4
 
-#: Protobuf holds no message of more bytes.
+#: The most bytes of a protobuf message.
 LARGEST = (1 << 31) - 1
 
 
 def tensor_problem(tensor: TensorProto) -> str | None:
-    """Return what is wrong with a tensor; None if nothing is, as far as it may be read.
+    """Return what is wrong with a tensor; None if nothing is.
 
-    Of tensors that are too large for steps to read the data is not read, nor is external data.
+    External data is not read, nor the data of tensors that are too large for steps to read.
 
     Raises:
         InvalidModelError: the installed onnx does not know its dtype.
@@ -43,7 +43,7 @@ def tensor_problem(tensor: TensorProto) -> str | None:
 
 
 def _may_fit(tensor: TensorProto, size: int) -> bool:
-    """Return whether a large tensor can have data for `size` elements, without copying that."""
+    """Return whether a large tensor can have data for `size` elements, without copying the data."""
     if tensor.HasField("raw_data"):
         return size <= LARGEST * _PER_BYTE
     data = getattr(tensor, helper.tensor_dtype_to_field(tensor.data_type))
@@ -51,7 +51,7 @@ def _may_fit(tensor: TensorProto, size: int) -> bool:
 
 
 def sparse_tensor_problem(sparse: SparseTensorProto) -> str | None:
-    """Return what is wrong with a sparse tensor; None if nothing is, as far as it may be read.
+    """Return what is wrong with a sparse tensor; None if nothing is. See `tensor_problem`.
 
     Raises:
         InvalidModelError: the installed onnx does not know its dtype.
@@ -81,7 +81,7 @@ def sparse_tensor_problem(sparse: SparseTensorProto) -> str | None:
 
 
 def _read(tensor: TensorProto, size: int) -> np.ndarray | None:
-    """Return a small tensor as an array; None where its data does not fit it."""
+    """Return a small tensor as an array; None where its data does not fit its dimensions."""
     if len(tensor.dims) > MOST_DIMS:
         # The same elements in one dimension.
         copy = TensorProto()

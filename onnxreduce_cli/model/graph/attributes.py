@@ -9,7 +9,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
 
 def find(node: NodeProto, name: str) -> AttributeProto | None:
-    """The node's attribute called `name`, if it has one."""
+    """Return the node's attribute called `name`; None if it has none."""
     attribute: AttributeProto
     for attribute in node.attribute[:]:  # A slice: iterating the field itself costs twice as much.
         if attribute.name == name:
@@ -23,14 +23,14 @@ def of_call(call: NodeProto, function: FunctionProto) -> dict[str, AttributeProt
 
 
 def drop(node: NodeProto, names: Collection[str]) -> None:
-    """Take the named attributes off a node, in place."""
+    """Remove the named attributes from a node, in place."""
     found = [index for index, item in enumerate(node.attribute[:]) if item.name in names]
     for index in reversed(found):
         del node.attribute[index]
 
 
 def value(attribute: AttributeProto) -> Any:
-    """An attribute's value as Python data; strings as `str`, lists as tuples."""
+    """Return an attribute's value as Python data: strings as `str`, lists as tuples."""
     result = helper.get_attribute_value(attribute)
     if attribute.type == AttributeProto.STRING:
         return result.decode()

@@ -1,4 +1,4 @@
-"""Small integer computations on constants and known shapes, folded.
+"""Constant folding of small integer computations on constants and known shapes.
 
 Exporters compute axes and shapes with a handful of operators; this evaluates just those, exactly.
 A shape may be known in part: each element carries whether it is known, and only operators that
@@ -21,14 +21,14 @@ Attributes = dict[str, Any]
 
 
 class Folded(NamedTuple):
-    """An array of which every element, or some, are known (`known`: bool, the same shape)."""
+    """An array whose elements are known in whole or in part (`known`: bool, of the same shape)."""
 
     values: Array
     known: Array
 
     @staticmethod
     def whole(values: Array) -> Folded:
-        """An array that is known in full."""
+        """Return an array that is known in full."""
         return Folded(values, np.ones(values.shape, bool))
 
     @property
@@ -96,7 +96,7 @@ Mover = Callable[[int, Attributes, list[Array | None]], Move | None]
 
 
 def _axes(attributes: Attributes, arguments: list[Array | None]) -> tuple[int, ...] | None:
-    """Axes from the attribute (before opset 13) or from the input."""
+    """Return axes from the attribute (before opset 13) or from the input."""
     if arguments and arguments[0] is not None:
         return tuple(int(axis) for axis in arguments[0].reshape(-1))
     axes = attributes.get("axes")
@@ -125,7 +125,7 @@ def _concat(opset: int, attributes: Attributes, _: list[Array | None]) -> Move:
 
 
 def _span(size: int, start: int, end: int, step: int) -> slice:
-    """One dimension's slice; the limits are clamped as Slice does it, which Python does not."""
+    """Return a slice of one dimension, with limits clamped as Slice does and Python does not."""
     start, end = (limit + size if limit < 0 else limit for limit in (start, end))
     if step > 0:
         return slice(max(start, 0), max(end, 0), step)
@@ -264,8 +264,8 @@ _COMPUTED: dict[str, Callable[..., Array | None]] = {
     "ConstantOfShape": _constant_of_shape,
 }
 
-#: The operators that `fold` evaluates: pure, so that one whose result nobody reads may go.
+#: The operators that `fold` evaluates. They are pure: a node that nothing reads can be removed.
 OPERATORS = frozenset(_MOVERS) | frozenset(_COMPUTED)
 
-#: Those of which nothing is known where one of the inputs is not.
+#: The operators whose results are unknown where one of the inputs is.
 STRICT = OPERATORS - frozenset(_MOVERS)

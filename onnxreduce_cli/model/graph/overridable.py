@@ -1,9 +1,9 @@
 """Initializers that are graph inputs too: defaults, which the caller of a model may override.
 
-Neither such an initializer is a constant, nor any shape that follows from its value. Shape
-inference takes both for certain, and so did whoever stated what it found in the model's
-value_info. So inference reads the model without these defaults, and a shape that is stated of a
-value, and may follow from a default, counts for nothing: what inference finds without it does.
+Neither such an initializer nor a shape that follows from its value is constant. Shape inference
+takes both for constant, and value_info may hold shapes inferred in this way. So inference gets the
+model without these defaults, and a stated shape that may follow from a default is ignored in favour
+of what is inferred without it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ DECIDING |= {
 
 
 def overridable(model: ModelProto) -> frozenset[str]:
-    """The names of the initializers that the caller of a model may override.
+    """Return the names of the initializers that the caller of a model may override.
 
     Before IR version 4 initializers are always listed among the inputs, and constant.
     """
@@ -82,7 +82,7 @@ def overridable(model: ModelProto) -> frozenset[str]:
 
 
 def drop_defaults(graph: GraphProto, names: frozenset[str]) -> None:
-    """Take initializers from a graph, in place, so that they are inputs only."""
+    """Remove initializers from a graph, in place, so that they are inputs only."""
     for index in reversed(range(len(graph.initializer))):
         if graph.initializer[index].name in names:
             del graph.initializer[index]
@@ -92,7 +92,7 @@ def drop_defaults(graph: GraphProto, names: frozenset[str]) -> None:
 
 
 class _Dependence(IntEnum):
-    """What of a value follows from a default; the shape's includes the value's."""
+    """What follows from a default: nothing, a value, or its shape and so the value too."""
 
     NOTHING = 0
     VALUE = 1
@@ -100,11 +100,11 @@ class _Dependence(IntEnum):
 
 
 class _Dependents:
-    """The values that follow from a default, by the identity of their scope and by name.
+    """The values that follow from a default.
 
     Attributes:
-        values: those of which the value does.
-        shapes: those of which the shape does, and so the value.
+        values: the values that follow from a default, by scope and name.
+        shapes: the values whose shapes, too, follow from one.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class _Dependents:
         self.shapes: set[tuple[int, str]] = set()
 
     def of(self, scope: Scope, name: str) -> _Dependence:
-        """Return what follows of the value that a scope reads by a name."""
+        """Return what of a value that a scope reads follows from a default."""
         owner = scope.resolve(name) if name else None
         key = (id(owner), name)
         if key in self.shapes:
@@ -120,11 +120,11 @@ class _Dependents:
         return _Dependence.VALUE if key in self.values else _Dependence.NOTHING
 
     def any(self, scope: Scope, names: Iterable[str]) -> _Dependence:
-        """The most that follows of any of the values that a scope reads."""
+        """Return the most that follows from a default of any of these values."""
         return max((self.of(scope, name) for name in names), default=_Dependence.NOTHING)
 
     def take(self, scope: Scope, names: Iterable[str], kind: _Dependence) -> None:
-        """Mark values that a scope defines."""
+        """Add values that a scope defines."""
         if kind is not _Dependence.NOTHING:
             marked = self.values if kind is _Dependence.VALUE else self.shapes
             marked.update((id(scope), name) for name in names if name)
@@ -138,19 +138,19 @@ class StatedTypes:
     """
 
     def __init__(self, model: ModelProto, graphs: Sequence[Scope], calls: Calls) -> None:
-        """Prepare; nothing is looked at yet but the names.
+        """Find the overridable initializers; what follows from them is found when needed.
 
         Args:
             model: the model.
             graphs: the scopes of its graphs, each after the one around it.
-            calls: those of its functions.
+            calls: the calls of its functions.
         """
         self.overridable = overridable(model)
         self._graphs = graphs
         self._calls = calls
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """Return what a scope states of a value that it defines; None where it states nothing."""
+        """Return the type that a scope states for a value of its own; None if it states none."""
         found = scope.declared.get(name)
         if found is None or found.dims is None or not self.follows(scope, name):
             return found
@@ -159,7 +159,7 @@ class StatedTypes:
     def follows(self, scope: Scope, name: str) -> bool:
         """Return whether the shape of a value that a scope defines may follow from a default.
 
-        What a function states of its values is not looked into.
+        For values of functions the answer is always yes where the model has overridable defaults.
         """
         if not self.overridable:
             return False
@@ -176,7 +176,7 @@ class StatedTypes:
                 inner.setdefault(id(scope.owner), []).append(scope)
         for scope in self._graphs:
             if scope.owner is not None and scope.parent is not None:
-                # What it is given changes from one iteration to the next.
+                # Its inputs change from one iteration to the next.
                 marks.take(scope, scope.inputs, marks.any(scope.parent, scope.owner.output))
             for node in scope.nodes:
                 read = [(scope, name) for name in node.input]
@@ -194,7 +194,7 @@ class StatedTypes:
         if self._calls.function_of(node) is not None:
             return _Dependence.SHAPE
         if not is_default(node.domain):
-            return kind  # What its exporter says of its shapes is all there is.
+            return kind  # Only its exporter knows its shapes.
         if node.op_type in ("Shape", "Size"):
             return _Dependence.NOTHING
         indices = DECIDING.get(node.op_type, ())
@@ -205,7 +205,7 @@ class StatedTypes:
 
 
 def _read_within(node: NodeProto, inner: Mapping[int, Sequence[Scope]]) -> list[tuple[Scope, str]]:
-    """Return what the nodes of the graphs within a node read, and what those graphs give."""
+    """Return the values that the graphs within a node read, and their outputs."""
     found: list[tuple[Scope, str]] = []
     waiting = list(inner.get(id(node), ()))
     while waiting:

@@ -1,4 +1,4 @@
-"""A model without its weights, for shape inference and for planning."""
+"""Copies of models without weights, for shape inference and for planning."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, with_inn
 from onnxreduce_cli.model.graph.values import ValueType
 from onnxreduce_cli.model.types.placeholders import put_placeholders
 
-#: A domain of which shape inference knows no operator.
+#: A domain whose operators shape inference does not know.
 _UNKNOWN = "onnxreduce.unknown"
 
-#: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
+#: The most elements of an initializer that is copied with data; it may be axes or a shape.
 _SMALL = 1024
 
 
 def model_skeleton(model: ModelProto) -> ModelProto:
-    """A copy whose large initializers have a name, dtype and shape but no data."""
+    """Return a copy whose large initializers have a name, dtype and shape but no data."""
     skeleton = ModelProto(ir_version=model.ir_version)
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
@@ -46,7 +46,7 @@ def model_skeleton(model: ModelProto) -> ModelProto:
 
 
 def without_weights(model: ModelProto) -> ModelProto:
-    """A copy for planning on: only what facts do not read of the main graph's data is left out."""
+    """Return a copy for planning, without the data of initializers that facts do not read."""
     copy = ModelProto()
     for name, value in _fields(model, "graph"):
         _set(copy, name, value)
@@ -61,7 +61,7 @@ def without_weights(model: ModelProto) -> ModelProto:
 
 
 def adopt(model: ModelProto, copy: ModelProto) -> None:
-    """Make the edits of a copy without weights in the model itself, in place.
+    """Apply the edits of a copy without weights to the model itself, in place.
 
     Initializers of the main graph that both have are neither moved nor copied: they may be large.
     """
@@ -86,9 +86,9 @@ def _replace_fields(
 
 
 def _fields(message: ModelProto | GraphProto, other: str) -> list[tuple[str, Any]]:
-    """A message's fields but one, and but texts that are not UTF-8.
+    """Return a message's fields except for one, and for strings that are not UTF-8.
 
-    Nothing reads such texts, and protobuf sets none; it gives them as `bytes`.
+    Protobuf gives such strings as `bytes` and cannot set them; nothing reads them.
     """
     return [
         (field.name, value)
@@ -134,16 +134,16 @@ def call_skeleton(
     bound: Mapping[str, AttributeProto],
     functions: Container[FunctionKey],
 ) -> ModelProto:
-    """A function's body as the main graph of a model, as one call runs it.
+    """Return a function's body as the main graph of a model, as one call runs it.
 
     Args:
         model: the model that the function belongs to.
         function: the function.
-        called: the functions that its body calls, directly or not, as far as they go along.
+        called: the functions to copy, which its body calls, directly or not.
         inputs: the types of the call's inputs, as far as they are known.
-        bound: the values of the function's attributes for this call; references for those that are
-            not known. Of nodes with such an attribute nothing is inferred.
-        functions: what nodes call the model's functions by.
+        bound: the values of the function's attributes for this call, or references where they are
+            not known. Nodes with such an attribute are not inferred.
+        functions: the model's functions by domain, name and overload.
     """
     skeleton = ModelProto(ir_version=model.ir_version)
     skeleton.opset_import.extend(function.opset_import)

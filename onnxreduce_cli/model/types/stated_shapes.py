@@ -1,8 +1,8 @@
-"""The shapes that a model states of its values and that a newer opset proves false.
+"""Repair of stated shapes that shape inference at a newer opset contradicts.
 
-Shape inference of some operators covers more from some opset on. A model that states a wrong shape
-was valid as long as nothing was inferred there; it must not become invalid by being moved to an
-opset at which inference contradicts it.
+Some operators have shape inference, or more of it, only from some opset on. A model that states a
+wrong shape is valid where nothing is inferred, and must not become invalid by moving to an opset
+at which inference contradicts it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
             info.type.tensor_type.ClearField("shape")
     inferred = infer_shapes(skeleton, data_prop=False)
     if inferred is None:
-        return ()  # A model that onnx cannot type: nothing refutes what it states.
+        return ()  # Inference fails, so nothing contradicts the stated shapes.
     found: dict[str, FalseShape] = {}
     for scope, other in zip(_graphs(model), _graphs(inferred), strict=True):
         known = {info.name: from_proto(info.type) for info in _stated(other)}
@@ -110,7 +110,7 @@ def _graphs(model: ModelProto) -> list[Scope]:
 
 
 def _stated(scope: Scope) -> Iterator[ValueInfoProto]:
-    """Return the outputs and value_info of a graph that state shapes of computed tensors."""
+    """Yield the outputs and value_info of a graph with stated shapes of computed tensors."""
     graph = scope.container
     assert isinstance(graph, GraphProto)
     for info in (*graph.output, *graph.value_info):
