@@ -1,9 +1,9 @@
-"""What every file of the package keeps to, beside what ruff, mypy and import-linter check."""
+"""What holds of every file of the package, beside what ruff, mypy and import-linter check."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 import onnxreduce_cli
@@ -15,6 +15,59 @@ def sources() -> Iterator[tuple[str, str]]:
     """Each file of the package by its path in it, and its text."""
     for path in sorted(PACKAGE.rglob("*.py")):
         yield path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8")
+
+
+def module_name(path: str) -> str:
+    """Return the dotted name of a file of the package, such as ``onnxreduce_cli.cli.main``."""
+    parts = [PACKAGE.name, *path.removesuffix(".py").split("/")]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(text: str, modules: Container[str]) -> set[str]:
+    """Return the modules that a file imports: within functions and for type checkers, too."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                found.add(name if name in modules else node.module)
+    return {name for name in found if name in modules}
+
+
+def cycle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return modules that import each other, if there are any, as a path that ends as it began."""
+    finished = set[str]()
+    for start in graph:
+        path: list[str] = []
+        stack = [(start, iter(graph[start]))] if start not in finished else []
+        while stack:
+            module, following = stack[-1]
+            if len(path) < len(stack):
+                path.append(module)
+            new = next(following, None)
+            if new is None:
+                finished.add(module)
+                stack.pop()
+                path.pop()
+            elif new in path:
+                return [*path[path.index(new) :], new]
+            elif new not in finished:
+                stack.append((new, iter(graph[new])))
+    return []
+
+
+def test_no_modules_import_each_other() -> None:
+    texts = {module_name(path): text for path, text in sources()}
+    assert cycle({name: imports(text, texts) for name, text in texts.items()}) == []
+
+
+def test_what_a_cycle_is() -> None:
+    assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+    assert cycle({"d": {"a"}, "a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    late = "def f():\n    if TYPE_CHECKING:\n        from p.b import C\n    import p.a"
+    assert imports(late, {"p", "p.a", "p.b"}) == {"p.a", "p.b"}
 
 
 #: Where anything that goes wrong is caught: the processes that answer for native code, and the last

@@ -37,7 +37,7 @@ class SavedData:
         read: the files that the model had data in.
     """
 
-    bring_data_files: tuple[tuple[str, str], ...] = ()
+    brought: tuple[tuple[str, str], ...] = ()
     linked: tuple[str, ...] = ()
     made: str = ""
     read: tuple[str, ...] = ()

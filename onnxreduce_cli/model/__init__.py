@@ -1,1 +1,1 @@
-"""Models as files and as scopes: loading, saving, names, types, constants."""
+"""Models: their files, their graphs, what holds of every one, and what is known of values."""

@@ -26,7 +26,7 @@ X = {"x": np.random.default_rng(0).standard_normal((2, 30)).astype(np.float32)}
 def spans(request, monkeypatch) -> None:
     monkeypatch.setattr(files_module, "_OUTLINED", 0 if request.param else 1 << 40)
     monkeypatch.setattr(outline, "LARGE", 20)
-    monkeypatch.setattr(outline, "LIMIT", 4)
+    monkeypatch.setattr(outline, "MOST_ELEMENTS", 4)
 
 
 def make_model() -> onnx.ModelProto:

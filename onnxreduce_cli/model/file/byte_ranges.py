@@ -1,4 +1,4 @@
-"""Content as byte ranges: in memory, or of files, which are copied within the kernel."""
+"""Byte ranges: bytes in memory, or a part of a file, which the kernel copies where it can."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import IO, BinaryIO, NamedTuple
 
 from onnxreduce_cli.errors import InvalidModelError
 
-#: So much is copied in one call, so that progress can be reported and a signal comes through.
+#: The bytes copied in one call: few enough to report progress, and for a signal to come through.
 _CHUNK = 1 << 28
-#: So much is read at once, and where the kernel does not copy.
+#: The bytes read at once, and those read at once to be copied where the kernel does not copy.
 _BUFFER, _COPIED = 1 << 20, 1 << 18
-#: What moves by no whole pages the kernel copies slower than who reads and writes it.
+#: The kernel copies slower than reading and writing does where data does not move by whole pages.
 _PAGE = 1 << 12
 
-#: What a kernel, or a file system, says that cannot copy between these two files.
+#: The errors of a kernel or a file system that cannot copy between two files.
 _CANNOT = frozenset(
     getattr(errno, name)
     for name in ("EBADF", "EINVAL", "ENOSYS", "ENOTSOCK", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EXDEV")
@@ -27,12 +27,12 @@ _CANNOT = frozenset(
 
 
 class StoredFile(NamedTuple):
-    """A file as it was when it was first looked at.
+    """A file, and its state when this was made.
 
     Attributes:
         path: where it is.
         size: in bytes.
-        state: what tells another file, or another state of it, apart.
+        state: device, inode and time of modification, by which a change is noticed.
     """
 
     path: str
@@ -41,10 +41,10 @@ class StoredFile(NamedTuple):
 
     @classmethod
     def at(cls, path: str) -> StoredFile:
-        """Look at a file.
+        """Take down the state of a file.
 
         Raises:
-            OSError: it cannot be looked at.
+            OSError: the system does not give it.
         """
         return cls._of(path, os.stat(path))
 
@@ -55,7 +55,7 @@ class StoredFile(NamedTuple):
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, sure that it is the same before and after.
+        """Open the file for reading, and make sure that it is unchanged before and after.
 
         Raises:
             InvalidModelError: it has changed.
@@ -106,12 +106,12 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True)
 class RecodedRange:
-    """The bytes of a file's part in another form, of which `size` there are.
+    """A part of a file in another encoding, made as it is read.
 
     Attributes:
         part: the part of the file.
         size: how many bytes they become.
-        recode: makes them of some mebibyte of the part.
+        recode: encodes a chunk of the part anew.
     """
 
     part: FileRange
@@ -123,11 +123,11 @@ class RecodedRange:
         return self.size
 
     def read(self) -> bytes:
-        """Read all of them."""
+        """Read all bytes."""
         return b"".join(self.chunks())
 
     def chunks(self) -> Iterator[bytes]:
-        """Read them part by part.
+        """Read the bytes part by part.
 
         Raises:
             InvalidModelError: the file has changed.
@@ -140,7 +140,7 @@ ByteRange = bytes | memoryview | FileRange | RecodedRange
 
 
 def total_size(byte_ranges: Iterable[ByteRange]) -> int:
-    """The number of bytes in all of them."""
+    """Return the number of bytes in all byte ranges."""
     return sum(len(byte_range) for byte_range in byte_ranges)
 
 
@@ -175,7 +175,7 @@ def copy(
     target: IO[bytes],
     progress: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Copy bytes to where the target stands, within the kernel where it can.
+    """Copy bytes to the position of the target, within the kernel where it can.
 
     Args:
         source: the file to read; its own position does not matter.
@@ -208,7 +208,7 @@ def copy(
 
 
 def _keeps_pages(start: int, target: IO[bytes]) -> bool:
-    """Return whether bytes keep their places in pages; those of a pipe have none."""
+    """Return whether bytes stay at the same offset in a page; a pipe has no pages."""
     return not target.seekable() or (start - target.tell()) % _PAGE == 0
 
 

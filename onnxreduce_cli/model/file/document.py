@@ -1,4 +1,4 @@
-"""Model files: read in every form that onnx reads, written whole or not at all."""
+"""Model files: read in every format that onnx reads, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import onnx
 from google.protobuf import json_format, text_format
@@ -21,7 +21,7 @@ from onnx import ModelProto
 from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.file import nesting
+from onnxreduce_cli.model.file import wire
 from onnxreduce_cli.model.file.byte_ranges import (
     ByteRange,
     FileRange,
@@ -32,20 +32,24 @@ from onnxreduce_cli.model.file.byte_ranges import (
 from onnxreduce_cli.model.file.outline import Outline
 from onnxreduce_cli.model.file.tensors import tensors
 
-#: Stands for standard input and output.
+#: The levels of messages within messages that protobuf reads: two for the main graph, and three for
+#: each graph within a graph.
+MOST_NESTED = 100
+
+#: The path that means standard input or output.
 STREAM = "-"
 
-#: Protobuf holds no message of more bytes.
+#: The most bytes of a protobuf message.
 LARGEST = (1 << 31) - 1
 
-#: How many bytes are read at a time where it is not known how many there are.
+#: The bytes read at a time from a file of unknown size.
 _PART = 1 << 20
 
-#: Smaller files are parsed as they are. Measured: walking 64 MiB of nodes, of which there is
-#: nothing to leave out, takes half a second; reading and writing 64 MiB of weights no longer.
+#: Smaller files are parsed as they are. Measured: an outline of 64 MiB of nodes, where nothing can
+#: be left out, takes half a second; reading and writing 64 MiB of weights takes no longer.
 _OUTLINED = 1 << 26
 
-#: How a file begins that stands for one that Git LFS has not fetched.
+#: The beginning of a pointer file, in place of a file that Git LFS has not fetched.
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 #: Every reference to external data has this key.
@@ -54,15 +58,15 @@ _EXTERNAL_MARK = b"location"
 
 @dataclass(slots=True)
 class Document:
-    """A model, as it was read where it comes from a file or a stream.
+    """A model with the file or stream that it was read from, if any.
 
     Attributes:
-        model: the model. External data is left where it is; of a large file so is the data of
-            large tensors, which to the model is external data too.
-        source: what it was read from.
+        model: the model. External data is not loaded; nor is the data of large tensors of a large
+            file, which the model refers to as external data too.
+        source: the bytes that it was read from.
         format: the serialisation, as `onnx.load` names it, such as ``protobuf`` or ``json``.
         base_dir: the folder that external data is relative to; empty for a stream.
-        outline: what was left out of the model.
+        outline: the data that was left out of the model.
         has_external_data: False only where no tensor has its data in another file.
     """
 
@@ -74,7 +78,7 @@ class Document:
     has_external_data: bool = True
 
     def byte_ranges(self, form: str) -> list[ByteRange]:
-        """The model as it is now, in a serialisation.
+        """Serialise the model as it is now.
 
         Raises:
             InvalidModelError: it is too large for protobuf.
@@ -98,7 +102,7 @@ class Document:
 
 
 def format_of(path: str) -> str:
-    """The serialisation that a file's extension means; protobuf where it means none."""
+    """Return the serialisation that a file's extension means; protobuf where it means none."""
     extension = Path(path).suffix
     return registry.get_format_from_file_extension(extension) or "protobuf"
 
@@ -129,7 +133,7 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
 
 
 def _read(path: str, outline: Outline | None) -> tuple[bytes, ByteRange]:
-    """A file's content, large tensors left out where there is an outline; and all of it."""
+    """Return a file's content without large tensors if there is an outline, and all its bytes."""
     if not os.path.isfile(path):
         with open(path, "rb") as pipe:  # Or a device, that is not to be read twice.
             content = read_whole(pipe)
@@ -146,7 +150,7 @@ def _read(path: str, outline: Outline | None) -> tuple[bytes, ByteRange]:
 
 
 def read_whole(file: IO[bytes]) -> bytes:
-    """Return all that a file holds, which may be a pipe or a device without an end.
+    """Read a file, a pipe or a device to its end, unless there is too much.
 
     Raises:
         OSError: it cannot be read, or holds more than a message of protobuf does.
@@ -204,8 +208,8 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
 
 
 def _unreadable(content: bytes) -> str:
-    """Return what is said of a file's bytes that protobuf cannot parse."""
-    if nesting.depth(content) > nesting.LIMIT:
+    """Return the message for a file that protobuf cannot parse."""
+    if nesting_depth(content) > MOST_NESTED:
         return (
             "cannot be read: its graphs or types nest deeper than protobuf reads, which is 32 "
             "levels of If; export it with fewer"
@@ -213,8 +217,28 @@ def _unreadable(content: bytes) -> str:
     return "is no ONNX model in protobuf form: it is cut short, or something else"
 
 
+def nesting_depth(content: bytes) -> int:
+    """Return the depth to which messages nest in a serialised model, as far as it is well-formed.
+
+    Beyond `MOST_NESTED` the depth is a lower bound.
+    """
+    deepest = 0
+    read = wire.in_memory(content)
+    waiting: list[tuple[int, int, Any, int]] = [(0, len(content), ModelProto.DESCRIPTOR, 1)]
+    while waiting and deepest <= MOST_NESTED:
+        start, end, message, level = waiting.pop()
+        deepest = max(deepest, level)
+        with suppress(wire.WireError):
+            for field in wire.fields(read, start, end):
+                known = message.fields_by_number.get(field.number)
+                inner = None if known is None else known.message_type
+                if inner is not None and field.kind == wire.DELIMITED:
+                    waiting.append((field.body, field.end, inner, level + 1))
+    return deepest
+
+
 def _is_foreign(content: bytes, name: str) -> str | None:
-    """Return what is said of a file that is known to be something else; None if it is not."""
+    """Return the message for a file of another known format; None if it is of none."""
     from onnxreduce_cli.model.file.foreign import foreign_format
 
     found = foreign_format(content)
@@ -222,7 +246,7 @@ def _is_foreign(content: bytes, name: str) -> str | None:
 
 
 def serialize(model: ModelProto, form: str) -> bytes:
-    """A model's bytes in a serialisation."""
+    """Return a model as bytes of a serialisation."""
     if form == "protobuf":
         content: bytes = model.SerializeToString()
         return content
@@ -235,14 +259,14 @@ def serialize(model: ModelProto, form: str) -> bytes:
 def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[IO[bytes]]:
     """Write a file whole or not at all: to a temporary one beside it, renamed at the end.
 
-    Whatever goes wrong before the end, a file that was there stays as it was. Only a process that
-    is killed leaves the temporary one behind: ``.NAME.*.part`` and the extension. The file given
-    has its path as `name`.
+    Where an error occurs before the end, a file that was there stays as it was. Only a process that
+    is killed leaves the temporary one behind: ``.NAME.*.part`` and the extension. The file that is
+    yielded has its path as `name`.
 
     Args:
         path: the file.
-        lasting: whether to wait until it is on the disk in any case; it always is before it takes
-            the place of another.
+        lasting: whether to wait until it is on the disk, as is done in any case where it replaces
+            another file.
 
     Raises:
         OSError: it cannot be written.
@@ -261,14 +285,14 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
         os.close(handle)
         with ExitStack() as undo:
             undo.callback(_remove, temporary)
-            # Not to be emptied, which it is already: a file that was, ext4 writes out when it is
-            # closed, and that takes longer than to copy it.
+            # Opened without truncation: ext4 writes a truncated file to the disk when it is closed,
+            # which takes longer than copying it.
             with open(temporary, "r+b") as file:
                 yield file
                 file.flush()
-                # What is replaced is lost, so its successor must be on the disk before. A new file
-                # that a power cut takes is made again from its source: no need to wait for the
-                # disk, which takes as long again as the copying.
+                # A replaced file is lost, so the new one must be on the disk before. A file that
+                # replaces none can be made again after a power cut: waiting for the disk would take
+                # as long as copying.
                 if lasting or os.path.exists(final):
                     os.fsync(file.fileno())
             os.chmod(temporary, _mode(final))
@@ -285,13 +309,13 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
 
 @contextmanager
 def temporary(content: list[ByteRange], folder: str = "") -> Iterator[str]:
-    """Write a model to a file that is there for a while, and give its path.
+    """Write a model to a temporary file, and yield its path.
 
-    It is closed, as Windows lets nobody else open a temporary file that is not.
+    The file is closed: on Windows nobody else can open a temporary file that is not.
 
     Args:
         content: the model's bytes.
-        folder: where; empty for where temporary files go.
+        folder: the folder; empty for the system's folder of temporary files.
 
     Raises:
         OSError: it cannot be written.
@@ -305,7 +329,7 @@ def temporary(content: list[ByteRange], folder: str = "") -> Iterator[str]:
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder, and those that it is in, where there is none.
+    """Make a folder, and its parents, if it does not exist.
 
     Raises:
         OSError: it cannot be made.
@@ -317,7 +341,7 @@ def make_folder(path: str | os.PathLike[str]) -> None:
 
 
 def _no_place(error: OSError, path: str) -> OSError:
-    """Say of a file or folder that cannot be made where that is, and what to do."""
+    """Return an error for a file or folder that cannot be made, with its folder and what to do."""
     if isinstance(error, FileExistsError):
         return FileExistsError(error.errno, "it is a file, not a folder; name another", path)
     folder = os.path.dirname(path)
@@ -331,7 +355,7 @@ def _remove(path: str) -> None:
 
 
 def _mode(path: str) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets."""
+    """Return the permissions of the file that is replaced, or of a new file."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A model's external data: which files they are, and how they go along. It is never read."""
+"""The files of a model's external data, and how they are linked or copied to another folder."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from onnxreduce_cli.model.file.document import Document, replacing
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.model.file.tensors import tensors
 
-#: How data goes along, but for not at all: by hard links, where there can be any, or copied.
+#: How data files get to another folder: by hard links, where these are possible, or by copying.
 Way = Literal["link", "copy"]
 
-#: Linux's request to let a file have the blocks of another, until one of them is written to.
+#: The ioctl by which a file shares the blocks of another on Linux, until one of them is written to.
 _FICLONE = 0x40049409
 
 _NANOSECONDS = 1_000_000_000
 
 
 class DataFile(NamedTuple):
-    """A file that a model has data in.
+    """A file that holds external data of a model.
 
     Attributes:
-        location: what the model calls it, relative to its own folder.
-        path: where it is.
-        inside: whether that is within the model's folder.
+        location: its path in the model, relative to the model's folder.
+        path: its path.
+        inside: whether it is within the model's folder.
     """
 
     location: str
@@ -40,7 +40,7 @@ class DataFile(NamedTuple):
 
 
 def data_files(document: Document, *, allow_outside: bool = False) -> list[DataFile]:
-    """The files that a model's tensors refer to, each once. They need not be there.
+    """Return the files that a model's tensors refer to, each once, whether they exist or not.
 
     Args:
         document: the model.
@@ -76,7 +76,7 @@ def _data_file(folder: str, location: str) -> DataFile:
     path = os.path.normpath(os.path.join(folder, location))
     real = os.path.realpath(folder)
     inside = not os.path.isabs(location) and _within(path, os.path.normpath(folder))
-    # The last component may be a link, which is a case of its own.
+    # The last component may be a link, which the caller handles.
     inside = inside and _within(os.path.realpath(os.path.dirname(path)), real, itself=True)
     return DataFile(location, path, inside)
 
@@ -86,10 +86,10 @@ def _within(path: str, folder: str, *, itself: bool = False) -> bool:
 
 
 def relocate(document: Document, files: list[DataFile], folder: str) -> bool:
-    """Let a model that goes to another folder find the data that stays where it is.
+    """Adapt a model that moves to another folder to the data files that do not move.
 
     Returns:
-        whether any reference changed: those relative to the model's own folder that lead out of it.
+        whether any reference changed: a relative one that leads out of the model's folder.
     """
     staying = {
         file.location: _reference(file.path, folder)
@@ -104,7 +104,7 @@ def relocate(document: Document, files: list[DataFile], folder: str) -> bool:
 
 
 def _reference(path: str, folder: str) -> str:
-    """A file's location from a folder, as models write it: whole where it is on another drive."""
+    """Return a file's location relative to a folder; the path itself if on another drive."""
     try:
         return os.path.relpath(path, folder).replace(os.sep, "/")
     except ValueError:
@@ -127,17 +127,17 @@ def bring_data_files(
     """Link or copy data files into another folder, and remove them again if the block fails.
 
     Args:
-        files: the files; those outside their model's folder stay where they are.
-        folder: the folder, which is there.
-        way: how.
+        files: the files; files outside the model's folder stay where they are.
+        folder: the folder, which exists.
+        way: whether to link or to copy.
         progress: called with the bytes copied, the bytes in all, and the file.
 
     Yields:
-        the new files that are hard links: onnx refuses to load data that has several.
+        the new files that are hard links: onnx refuses to load data from such a file.
 
     Raises:
-        InvalidModelError: a file is not there, or changed on the way.
-        UsageError: another file is where one would go.
+        InvalidModelError: a file does not exist, or changed meanwhile.
+        UsageError: another file is at the destination of one.
         OSError: one cannot be read or written.
     """
     pairs = destinations(files, folder)
@@ -161,7 +161,7 @@ def bring_data_files(
 
 
 def _is_there(source: str, target: str) -> bool:
-    """Return whether a data file is at its target already, as itself or as an equal copy."""
+    """Return whether a data file, or an equal copy of it, is at its destination already."""
     if not os.path.lexists(target):
         return False
     if not os.path.exists(target) or not _same(os.stat(source), os.stat(target)):
@@ -170,7 +170,7 @@ def _is_there(source: str, target: str) -> bool:
 
 
 def _same(first: os.stat_result, second: os.stat_result) -> bool:
-    """Return whether two files are one, or one is a copy of the other with its modification time.
+    """Return whether two files are the same file, or one is a copy with the same modification time.
 
     A time in whole seconds proves nothing: many tools set one time for all files.
     """
@@ -181,7 +181,7 @@ def _same(first: os.stat_result, second: os.stat_result) -> bool:
 
 
 class _Meter:
-    """Counts the bytes that are done, and reports them."""
+    """Counts the bytes that were copied, and reports them."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total, self._done, self._progress = total, 0, progress
@@ -214,7 +214,7 @@ def _copy(source: str, target: str, meter: _Meter) -> None:
                 done = end
             meter.add(stored.size - done, target)
             writer.truncate(stored.size)
-        # A copy is known by its time, see `_same`.
+        # A copy is recognised by its time, see `_same`.
         times = os.stat(source)
         os.utime(writer.name, ns=(times.st_atime_ns, times.st_mtime_ns))
 
@@ -225,12 +225,12 @@ def _share_blocks(reader: BinaryIO, writer: IO[bytes]) -> bool:
 
         fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
     except (ImportError, OSError):
-        return False  # The file system does not, or there is no such request here.
+        return False  # The file system, or this platform, cannot.
     return True
 
 
 def _extents(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
-    """Find the start and end of a file's data; the holes between read as zeros."""
+    """Yield the start and end of each part of a file that holds data; holes read as zeros."""
     end = 0
     while end < size:
         start, end = end, size

@@ -1,10 +1,10 @@
-"""Files that are given in place of a model: what they are, and what to do."""
+"""Recognition of files of other formats, with advice on what to do with each."""
 
 from __future__ import annotations
 
 import re
 
-#: What the beginning of a file shows it to be, and what to do; the first that matches.
+#: Patterns of the beginnings of files, what such a file is, and what to do; the first match counts.
 _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (
         rb".{4}ORTM",
@@ -55,15 +55,15 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\s*[{\[]", "JSON", "if it is a model, give it the extension .onnxjson"),
 )
 
-#: How many bytes are looked at.
+#: The bytes at the beginning of a file that are matched.
 _BYTES_READ = 4096
 
 
 def foreign_format(content: bytes) -> str | None:
-    """Return what a file is that is no model, and what to do; None where that is not known.
+    """Return what a file is that is not a model, and what to do; None where that is not known.
 
     Args:
-        content: the file's, or its first 4 KB.
+        content: the content of the file, or its first 4 KB.
     """
     start = bytes(content[:_BYTES_READ])
     for pattern, what, advice in _KINDS:

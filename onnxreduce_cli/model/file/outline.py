@@ -1,12 +1,12 @@
-"""A model file without the data of its large tensors, and the way back.
+"""Models without the data of their large tensors, which stays in the file that they came from.
 
-The file is walked rather than parsed, and only through messages that are large enough to hold a
-large tensor. Such a tensor's data is left out: in the outline it has a placeholder, external data
-of a name that no file has, so that all code that handles external data knows that it is elsewhere.
-When the model is written each placeholder is replaced by its data, a byte range of the file.
+Instead of parsing the file, `Outline.read` goes through its fields, and only into messages that are
+large enough to hold a large tensor. In place of its data such a tensor gets a placeholder: external
+data with a name that no file has, so that code that handles external data knows what to do. When
+the model is written each placeholder is replaced by its data, a byte range of the file.
 
-What is unusual, if legal, is not left out: a tensor with data in several fields, a field that must
-be there once but is there twice, groups.
+Unusual but legal encodings stay as they are: tensors with data in several fields, groups, and a
+field that occurs twice though it should occur once.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ from onnxreduce_cli.model.file.byte_ranges import (
     StoredFile,
     total_size,
 )
-from onnxreduce_cli.model.file.tensors import holders, single_holders
-from onnxreduce_cli.model.graph.folding import LIMIT
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS, holders, single_holders
 
 #: Data of fewer bytes stays in the outline, and so does that of tensors of no more elements than
-#: `LIMIT`, whose values may decide what a conversion does.
+#: `MOST_ELEMENTS`, whose values may decide what a conversion does.
 LARGE = 1 << 16
 
 #: Data nested deeper stays in the outline; usual models have none there.
@@ -48,7 +47,7 @@ def _numbers(*names: str) -> frozenset[int]:
 
 _VARINTS = _numbers("int32_data", "int64_data", "uint64_data")
 _NUMERIC = _numbers("raw_data", "float_data", "double_data") | _VARINTS
-#: How many bytes each number takes in fields where all take as many.
+#: The bytes of a number in fields where all numbers have the same width.
 _WIDTHS = dict.fromkeys(_numbers("float_data"), 4) | dict.fromkeys(_numbers("double_data"), 8)
 _PLACE = _numbers("external_data", "data_location")
 _ALL_DATA = _NUMERIC | _numbers("string_data")
@@ -59,7 +58,7 @@ class OmittedData(NamedTuple):
     """The data of one tensor.
 
     Attributes:
-        number: the field that it belongs in.
+        number: the number of its field in the tensor.
         header: that field's tag and length.
         byte_ranges: the field's content.
         stated: whether the tensor states ``data_location`` DEFAULT, which is optional.
@@ -126,7 +125,7 @@ class Outline:
             tensor.MergeFromString(left_out.header + b"".join(byte_ranges))
 
     def embed(self, content: bytes) -> list[ByteRange]:
-        """Return a serialised model as byte ranges, with the data in place of placeholders."""
+        """Return a serialised model as byte ranges, with the data in the place of placeholders."""
         if not self:
             return [content]
         found = re.finditer(re.escape(self._prefix.encode()) + rb"(\d{8})", content)
@@ -135,7 +134,7 @@ class Outline:
 
 
 class _OutlineReader:
-    """A walk through a model file."""
+    """Reads a model file, and leaves out the data of large tensors."""
 
     def __init__(self, file: BinaryIO, stored: StoredFile, outline: Outline) -> None:
         self._file, self._stored, self._outline = file, stored, outline
@@ -152,7 +151,7 @@ class _OutlineReader:
                 return self._tensor(start, end)
             return self._holder(start, end, kind, depth) if depth else None
         except wire.WireError:
-            return None  # Whoever parses it says what is wrong.
+            return None  # Parsing reports what is wrong.
 
     def _holder(self, start: int, end: int, kind: Any, depth: int) -> bytes | None:
         inner, single = holders(kind), single_holders(kind)
@@ -189,10 +188,10 @@ class _OutlineReader:
         stated = tensor.HasField("data_location")
         places = sum(field.number in _PLACE for field in fields)
         present = {field.number for field, _ in tensor.ListFields()}
-        # Once at most it may say where its data is, in the way that means: here.
+        # If it states where its data is, then once, and that the data is here.
         if places != stated or tensor.data_location != TensorProto.DEFAULT or present & _ALL_DATA:
             return None
-        if prod(float(dim) for dim in tensor.dims) <= LIMIT:
+        if prod(float(dim) for dim in tensor.dims) <= MOST_ELEMENTS:
             return None
         header = self.kept(data.start, data.body)
         stored = FileRange(self._stored, data.body, data.end)
@@ -207,16 +206,16 @@ class _OutlineReader:
 
 
 class _OutlineWriter:
-    """A walk through a serialised model that has placeholders."""
+    """Puts data in the place of the placeholders in a serialised model."""
 
     def __init__(self, content: bytes, places: list[tuple[int, OmittedData]]) -> None:
-        # The first is the last, so that what is done can be dropped.
+        # In reverse order, so that the next one can be popped.
         self._places = places
         self._view = memoryview(content)
         self._read = wire.in_memory(content)
 
     def message(self, start: int, end: int, kind: Any) -> list[ByteRange]:
-        """A message's content as byte ranges."""
+        """Return a message's content as byte ranges."""
         if kind is _TENSOR:
             return self._tensor(start, end)
         inner = holders(kind)

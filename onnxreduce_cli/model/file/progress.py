@@ -1,4 +1,4 @@
-"""The type of the functions that long work reports its progress to."""
+"""The type of functions that progress is reported to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every tensor that a model stores, wherever it stores them."""
+"""The tensors that a model stores, in initializers and attributes at any depth."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 from google.protobuf.message import Message
 from onnx import SparseTensorProto, TensorProto
 
+#: Tensors of more elements are weights; smaller ones may be axes or shapes, which plans depend on.
+MOST_ELEMENTS = 65536
+
 _TENSOR = TensorProto.DESCRIPTOR
 
 
 def tensors(holder: Message, *, sparse: bool = True) -> Iterator[TensorProto]:
-    """Every tensor in a model, or in a part of one: initializers and attributes, at any depth.
+    """Yield every tensor in a model or a part of one: initializers and attributes, at any depth.
 
     Args:
         holder: the message to look in.
@@ -43,13 +46,13 @@ def _names(kind: Any) -> list[tuple[str, bool]]:
 
 @cache
 def holders(kind: Any) -> dict[int, Any]:
-    """The kinds of messages in which a message may hold tensors, by the field's number."""
+    """Return the fields in which a message may hold tensors: their types by the fields' numbers."""
     return {f.number: f.message_type for f in kind.fields if _holds_tensors(f.message_type)}
 
 
 @cache
 def single_holders(kind: Any) -> frozenset[int]:
-    """Return those of `holders` of which a message has but one."""
+    """Return the numbers of the `holders` that are not repeated."""
     return frozenset(
         f.number for f in kind.fields if f.number in holders(kind) and not _is_repeated(f)
     )

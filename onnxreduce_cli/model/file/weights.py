@@ -21,11 +21,11 @@ from onnxreduce_cli.model.file.external import DataFile, data_files
 from onnxreduce_cli.model.file.outline import LARGE, OmittedData
 from onnxreduce_cli.model.file.tensors import tensors
 
-#: Makes bytes of bytes.
+#: Encodes the elements of a tensor anew.
 Recode = Callable[[bytes], bytes]
 
-#: Data begins at a multiple of a page, large data at one of what Windows maps, so that a runtime
-#: can map it.
+#: Data begins at a multiple of a page, large data at a multiple of the allocation granularity of
+#: Windows, so that a runtime can map it into memory.
 _PAGE, _GRANULE = 1 << 12, 1 << 16
 
 
@@ -34,7 +34,7 @@ def _number(name: str) -> int:
 
 
 _RAW = _number("raw_data")
-#: Fields that hold the bytes of raw data, by the dtypes for which they do.
+#: Fields whose bytes are those of raw data, by dtype.
 _AS_RAW: dict[int, int] = {
     TensorProto.FLOAT: _number("float_data"),
     TensorProto.COMPLEX64: _number("float_data"),
@@ -46,16 +46,16 @@ _AS_RAW: dict[int, int] = {
 def move_out(document: Document, threshold: int, location: str) -> list[ByteRange]:
     """Turn the data of tensors into external data.
 
-    Tensors are those that onnx looks for external data in: initializers and attributes, but for
-    strings, sparse tensors, training information and functions' defaults.
+    This concerns initializers and attributes, but not strings, sparse tensors, training information
+    and functions' defaults: there onnx does not look for external data.
 
     Args:
         document: the model; it is edited.
-        threshold: in bytes; less data stays where it is.
+        threshold: tensors with less data, in bytes, stay as they are.
         location: what the model is to call the file that the data goes to.
 
     Returns:
-        the content of that file; nothing where no tensor has as much data.
+        the content of that file; empty where no tensor has that much data.
 
     Raises:
         InvalidModelError: a tensor's data does not fit its dimensions.
@@ -78,9 +78,9 @@ def move_out(document: Document, threshold: int, location: str) -> list[ByteRang
 
 
 def mappable(document: Document, folder: str = "") -> ModelProto:
-    """The model, edited so that each tensor outside it says in full which part of which file it is.
+    """Let each tensor with external data state file, offset and length, and return the model.
 
-    What was left out of it is a part of the file that it was read from.
+    Data that was left out becomes external data in the file that the model was read from.
 
     Args:
         document: the model; it is edited.
@@ -89,7 +89,7 @@ def mappable(document: Document, folder: str = "") -> ModelProto:
     Raises:
         InvalidModelError: external data is outside the folder, or a file does not have what a
             tensor refers to.
-        OSError: a file cannot be looked at.
+        OSError: the system does not give the state of a file.
     """
     stored = stored_files(document)
     for tensor in tensors(document.model) if stored or document.outline else ():
@@ -106,11 +106,11 @@ def mappable(document: Document, folder: str = "") -> ModelProto:
 
 
 def stored_files(document: Document) -> dict[str, StoredFile]:
-    """Return the files that a model has external data in, by what it calls them.
+    """Return the files with a model's external data, by their location in the model.
 
     Raises:
         InvalidModelError: one is outside the model's folder.
-        OSError: one cannot be looked at.
+        OSError: the system does not give the state of one.
     """
     return {file.location: StoredFile.at(file.path) for file in data_files(document)}
 
@@ -137,23 +137,23 @@ def data_of(
 def recode(
     document: Document, chosen: Iterable[TensorProto], width: tuple[int, int], how: Recode
 ) -> bool:
-    """Give tensors the data that is made of theirs; large data is made when it is written.
+    """Encode the data of tensors anew; large data is encoded when it is written.
 
-    Where any of them has external data, all that the model has becomes data within it, so that the
-    files of the old data are needed no more.
+    If any of the tensors has external data, all external data of the model becomes data within it,
+    so that the files of the old data are not needed any more.
 
     Args:
         document: the model; it is edited.
         chosen: the tensors.
-        width: how many bytes an element takes, and how many it is to take.
-        how: makes bytes of bytes.
+        width: the bytes of an element before and after.
+        how: encodes bytes anew.
 
     Returns:
-        whether the model had external data that is within it now.
+        whether external data of the model is within it now.
 
     Raises:
         InvalidModelError: a file does not have what a tensor refers to.
-        OSError: a file cannot be looked at.
+        OSError: the system does not give the state of a file.
     """
     wanted = {id(tensor): tensor for tensor in chosen}
     stored = stored_files(document) if wanted else {}
@@ -197,7 +197,7 @@ def clear_data(tensor: TensorProto) -> None:
 
 
 def _raw(document: Document, tensor: TensorProto) -> Sequence[ByteRange]:
-    """The data that a tensor has within the model, as raw data; nothing where it has none."""
+    """Return the data that a tensor has within the model, as raw data; empty where it has none."""
     left_out = document.outline.of(tensor)
     if left_out is None and tensor.data_location == TensorProto.EXTERNAL:
         return ()
@@ -207,7 +207,7 @@ def _raw(document: Document, tensor: TensorProto) -> Sequence[ByteRange]:
         return (tensor.raw_data,)
     if tensor.data_type == TensorProto.STRING:
         return ()
-    # Numbers of which each takes as many bytes as it needs; or few.
+    # Varints, or little data.
     whole = TensorProto()
     whole.CopyFrom(tensor)
     document.outline.fill([whole])
@@ -229,7 +229,7 @@ def move_in(document: Document, files: Sequence[DataFile]) -> bool:
 
     Raises:
         InvalidModelError: a file does not have what a tensor refers to.
-        OSError: a file cannot be looked at.
+        OSError: the system does not give the state of a file.
     """
     stored = {file.location: StoredFile.at(file.path) for file in files}
     for tensor in tensors(document.model) if stored else ():
@@ -261,7 +261,7 @@ def _file_range(tensor: TensorProto, stored: Mapping[str, StoredFile]) -> FileRa
 
 
 def _refer(tensor: TensorProto, location: str, start: int, size: int) -> None:
-    """Let a tensor have its data in a file."""
+    """Make a tensor refer to external data."""
     clear_data(tensor)
     tensor.data_location = TensorProto.EXTERNAL
     for key, value in (("location", location), ("offset", start), ("length", size)):

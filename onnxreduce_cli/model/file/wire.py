@@ -1,4 +1,4 @@
-"""Protobuf's wire format: the fields of a message, found without parsing what is in them."""
+"""Protobuf's wire format: the fields of a message, found without parsing their values."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-#: The kind of field that holds bytes, text, a message or packed numbers, with its length in front.
+#: The wire type of bytes, text, messages and packed numbers, which begin with their length.
 DELIMITED = 2
 
 _VARINT, _FIXED64, _FIXED32 = 0, 1, 5
-#: A tag and a length take no more bytes than this.
+#: The most bytes of a tag and a length.
 _HEADER = 20
-#: So much of a file is read at once while looking at the small fields.
+#: The bytes of a file that are read at once while going through small fields.
 _WINDOW = 1 << 16
 
-#: So much is looked through at once where every byte counts.
+#: The bytes that are read at once where every byte is checked.
 _CHUNK = 1 << 20
 
-#: Returns for a position a window of bytes around it, at least `_HEADER` from there on or up to the
-#: end, and the position at which the window begins.
+#: Returns a window of bytes around a position, and the position at which the window begins. From
+#: the position on it has `_HEADER` bytes at least, or all up to the end.
 Reader = Callable[[int], tuple[bytes, int]]
 
 
 class WireError(ValueError):
-    """The bytes are no message in protobuf's wire format, or one of an unusual kind."""
+    """The bytes are not a message in protobuf's wire format, or an unusual one."""
 
 
 class Field(NamedTuple):
@@ -47,12 +47,12 @@ class Field(NamedTuple):
 
 
 def in_memory(content: bytes) -> Reader:
-    """A reader of bytes in memory."""
+    """Return a reader of bytes in memory."""
     return lambda _: (content, 0)
 
 
 def in_file(file: BinaryIO) -> Reader:
-    """A reader of a file that can be positioned."""
+    """Return a reader of a seekable file."""
 
     def read(position: int) -> tuple[bytes, int]:
         file.seek(position)
@@ -64,17 +64,17 @@ def in_file(file: BinaryIO) -> Reader:
 def fields(
     read: Reader, start: int, end: int, least: int = 0, always: Container[int] = ()
 ) -> Iterator[Field]:
-    """Find the fields of the message that lies between two positions, or the large ones of them.
+    """Yield the fields, or the large fields, of the message between two positions.
 
     Args:
         read: gives the bytes.
         start: where the message begins.
         end: where it ends.
-        least: fields of fewer bytes, tag and length included, are passed over,
-        always: but for those of these numbers.
+        least: fields of fewer bytes, tag and length included, are skipped,
+        always: unless they have one of these numbers.
 
     Raises:
-        WireError: it is no message, or has groups, which protobuf gave up.
+        WireError: it is not a message, or has groups, which protobuf has deprecated.
     """
     window, base = b"", start
     at = start
@@ -112,7 +112,7 @@ def fields(
 
 
 def _end_of_scalar(window: bytes, at: int, kind: int) -> int:
-    """Return the position at which a field's value ends that is a number."""
+    """Return the end of a field whose value is a number."""
     if kind == _VARINT:
         return _varint(window, at)[1]
     if kind == _FIXED32:
@@ -139,7 +139,7 @@ def _varint(window: bytes, at: int) -> tuple[int, int]:
 
 
 def are_varints(file: BinaryIO, start: int, end: int) -> bool:
-    """Return whether a byte range of a file is varints of one to ten bytes each, and no more."""
+    """Return whether a part of a file consists of varints of one to ten bytes."""
     file.seek(start)
     pending = np.zeros(0, np.uint8)
     while start < end:
@@ -150,7 +150,7 @@ def are_varints(file: BinaryIO, start: int, end: int) -> bool:
         content = np.concatenate([pending, content])
         lasts = np.flatnonzero(content < 128)
         lengths = np.diff(lasts, prepend=-1)
-        # The tenth byte has the one bit that is left of 64.
+        # The tenth byte holds the last of 64 bits.
         if (lengths > 10).any() or (content[lasts[lengths == 10]] > 1).any():
             return False
         pending = content[lasts[-1] + 1 :] if lasts.size else content
@@ -160,7 +160,7 @@ def are_varints(file: BinaryIO, start: int, end: int) -> bool:
 
 
 def header(number: int, size: int) -> bytes:
-    """The tag and length of a delimited field."""
+    """Return the tag and length of a delimited field."""
     return _encoded(number << 3 | DELIMITED) + _encoded(size)
 
 

@@ -1,13 +1,11 @@
-"""Attributes of nodes whose numbers onnx takes as they are: on some its inference ends the process.
+"""The ranges of integer attributes that onnx's inference does not check, and may crash on.
 
-It counts in 32 bits, asks for dimensions before the first, and makes as many parts as are said.
+It computes in 32 bits, indexes dimensions before the first, and makes as many parts as it is given.
 """
 
 from __future__ import annotations
 
 from onnx import AttributeProto, NodeProto
-
-from onnxreduce_cli.model.graph.attributes import find
 
 #: What fits 32 bits, and the most parts that are made one by one.
 _LARGEST, _MOST = (1 << 31) - 1, 1 << 20
@@ -25,10 +23,6 @@ _RANGES = {
     "offset_group": (1, _LARGEST),
     "q_num_heads": (1, _MOST),
 }
-
-#: Operators on which inference ends the process for some value of an attribute: where that is one
-#: of the function's, only each call tells.
-ENDING = {"GatherND": "batch_dims", "Split": "num_outputs"}
 
 
 def range_problem(node: NodeProto) -> str | None:
@@ -48,16 +42,3 @@ def range_problem(node: NodeProto) -> str | None:
         if name == "num_outputs" and number < len(node.output):
             return f"its attribute {name!r} is {number}, and it has {len(node.output)} outputs"
     return None
-
-
-def may_end(node: NodeProto) -> bool:
-    """Return whether onnx's inference of a node of ai.onnx may end the process.
-
-    What a reference to an attribute of a function stands for is not known here: it may.
-    """
-    if node.op_type not in ENDING:
-        return False
-    attribute = find(node, ENDING[node.op_type])
-    return attribute is not None and (
-        bool(attribute.ref_attr_name) or range_problem(node) is not None
-    )

@@ -1,4 +1,4 @@
-"""What is wrong with a node's attributes by themselves, whatever its operator."""
+"""The check of attributes by themselves, whatever the operator of their node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIELDS: dict[int, str] = {
     AttributeProto.TYPE_PROTOS: "type_protos",
 }
 
-#: Types of which a value is a message: one that is not there is no value of zero.
+#: Types whose values are messages, which have no default such as zero.
 _MESSAGES = frozenset(
     {
         AttributeProto.TENSOR,
@@ -45,8 +45,8 @@ def attribute_problem(attributes: Sequence[AttributeProto], *, texts: bool) -> s
     """Return what is wrong with the attributes of a node; None if nothing is.
 
     Args:
-        attributes: the node's.
-        texts: whether strings are text, as they are for the operators of ONNX.
+        attributes: the attributes of the node.
+        texts: whether strings must be UTF-8, as for the operators of ONNX.
     """
     names = [attribute.name for attribute in attributes]
     for attribute, name in zip(attributes, names, strict=True):
@@ -81,7 +81,7 @@ def _of_one(attribute: AttributeProto) -> str | None:
 
 
 def _of_value(attribute: AttributeProto, *, texts: bool) -> str | None:
-    """Return what is wrong with the value of an attribute of sound fields."""
+    """Return what is wrong with the value of an attribute whose fields are valid."""
     if attribute.ref_attr_name:
         return None
     kind = attribute.type

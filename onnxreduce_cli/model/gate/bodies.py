@@ -1,4 +1,4 @@
-"""Graphs within nodes: whether they have the inputs and outputs that their operators give them."""
+"""The check of graphs within nodes: their numbers of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GRAPHS = {
     "SequenceMap": ("body",),
 }
 
-#: Since this opset Scan has no input for the lengths of sequences, and no batches.
+#: From this opset on Scan has no input for the lengths of sequences, and no batches.
 _SCAN_WITHOUT_LENGTHS = 9
 
 
@@ -22,7 +22,7 @@ def subgraph_problem(node: NodeProto, op_type: str, opset: int) -> str | None:
     """Return what is wrong with the graphs of a node; None if nothing is.
 
     Args:
-        node: one with as many inputs and outputs, and the attributes, that its operator allows.
+        node: a node whose number of inputs and outputs, and whose attributes, its operator allows.
         op_type: its operator.
         opset: the opset that it is read by.
     """
@@ -42,7 +42,7 @@ def subgraph_problem(node: NodeProto, op_type: str, opset: int) -> str | None:
 
 
 def _given(graph: GraphProto) -> int:
-    """Return how many inputs a graph is given: before IR version 4 initializers are inputs too."""
+    """Return the number of inputs without initializers, which before IR version 4 are inputs."""
     names = [value.name for value in graph.input]
     initializers = {tensor.name for tensor in graph.initializer}
     while names and names[-1] in initializers:
@@ -53,7 +53,7 @@ def _given(graph: GraphProto) -> int:
 def _wanted(
     node: NodeProto, op_type: str, opset: int, attributes: Mapping[str, AttributeProto]
 ) -> tuple[int, int] | str:
-    """Return how many inputs and outputs a node's graphs have to have, or what is wrong."""
+    """Return the numbers of inputs and outputs that a node's graphs must have, or what is wrong."""
     inputs, outputs = len(node.input), len(node.output)
     if op_type == "If":
         return 0, outputs

@@ -1,7 +1,8 @@
-"""The equations of Einsum: shape inference of what is none may never end."""
+"""The equations of Einsum: on an invalid one shape inference may never end."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import AttributeProto, FunctionProto, NodeProto
@@ -11,20 +12,37 @@ from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, called_key, function_label
 from onnxreduce_cli.text import quoted
 
+_TERM = re.compile(r"[A-Za-z]*(\.\.\.[A-Za-z]*)?")
+
+
+def is_equation(equation: str) -> bool:
+    """Return whether a text is an equation, such as ``"...ij,jk->...ik"``.
+
+    Its terms are letters, perhaps with an ellipsis. Each letter of the output occurs there once,
+    and in an input.
+    """
+    left, _, output = equation.replace(" ", "").partition("->")
+    labels = output.replace("...", "")
+    return (
+        all(_TERM.fullmatch(term) for term in (*left.split(","), output))
+        and len(set(labels)) == len(labels)
+        and set(labels) <= set(left)
+    )
+
 
 class Equations:
-    """What is an equation in a model: attributes of Einsum, and of functions that hand them on."""
+    """Checks the equations in a model: attributes of Einsum, and of functions that pass them on."""
 
     def __init__(
         self, scopes: Sequence[Scope], functions: Mapping[FunctionKey, FunctionProto]
     ) -> None:
-        """Find the attributes of functions that become equations, perhaps of functions they call.
+        """Find the attributes of functions that become equations, directly or by further calls.
 
         Args:
-            scopes: those of the model.
-            functions: its functions, by what nodes call.
+            scopes: the scopes of the model.
+            functions: its functions, by domain, name and overload.
         """
-        #: By a function's identity, the names of those of its attributes.
+        #: The names of these attributes, by the identity of their function.
         self._handed_on: dict[int, set[str]] = {}
         bodies = [scope for scope in scopes if scope.function is not None]
         waiting = list(_own(bodies))
@@ -48,7 +66,7 @@ class Equations:
         return f"its attribute 'equation' is {quoted(_text(equation))}, which is none"
 
     def call_problem(self, node: NodeProto, function: FunctionProto) -> str | None:
-        """Return what is wrong with what a call of a function hands on; None if nothing is."""
+        """Return what is wrong with an equation that a call passes on; None if nothing is."""
         names = self._handed_on.get(id(function), ())
         given = of_call(node, function)
         for name in sorted(names):
@@ -62,13 +80,11 @@ class Equations:
 
 
 def _is_sound(equation: AttributeProto) -> bool:
-    from onnxreduce_cli.model.gate.equations import is_equation
-
     return bool(equation.ref_attr_name) or is_equation(_text(equation))
 
 
 def _own(bodies: Iterable[Scope]) -> Iterator[tuple[FunctionProto, str]]:
-    """The functions' attributes to which an Einsum of their bodies refers."""
+    """Yield the attributes of functions to which an Einsum of their bodies refers."""
     for scope in bodies:
         if "Einsum" not in scope.op_types:
             continue
@@ -82,7 +98,7 @@ def _own(bodies: Iterable[Scope]) -> Iterator[tuple[FunctionProto, str]]:
 def _calls(
     bodies: Iterable[Scope], functions: Mapping[FunctionKey, FunctionProto]
 ) -> dict[int, list[tuple[FunctionProto, NodeProto]]]:
-    """By the identity of each function, the nodes of other functions that call it."""
+    """Return the nodes of functions that call each function, by the identity of the latter."""
     found: dict[int, list[tuple[FunctionProto, NodeProto]]] = {}
     for scope in bodies:
         for node in scope.nodes:

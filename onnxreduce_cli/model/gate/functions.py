@@ -1,14 +1,15 @@
-"""A model's own functions: whether each name means one, and none calls itself."""
+"""What is wrong with a model's own functions, and with the nodes that call them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from onnx import FunctionProto, NodeProto
+from onnx import AttributeProto, FunctionProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.gate.text import first_no_text
+from onnxreduce_cli.model.graph.attributes import of_call
 from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.graph.names import without_absent_last
 from onnxreduce_cli.model.graph.scope import (
@@ -22,7 +23,7 @@ from onnxreduce_cli.text import listed, quoted
 
 
 def by_key(scopes: Iterable[Scope]) -> dict[FunctionKey, Scope]:
-    """The scopes of the functions that nodes can name.
+    """Return the scopes of a model's functions, by domain, name and overload.
 
     Raises:
         InvalidModelError: two have one name, or one's names are not UTF-8.
@@ -54,7 +55,7 @@ def misfit(
     Args:
         node: the call.
         function: what it calls.
-        functions: all of the model's, which that may call in turn.
+        functions: all functions of the model, which that function may call.
     """
     label = function_label(function)
     for side in ("input", "output"):
@@ -67,7 +68,7 @@ def misfit(
 def _missed(
     node: NodeProto, function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]
 ) -> str | None:
-    """Return what a function wants of an input that a call leaves out; None if nothing."""
+    """Return which inputs that a call leaves out are needed; None if none is."""
     waiting, seen = [(node, function)], set()
     while waiting:
         call, callee = waiting.pop()
@@ -95,11 +96,49 @@ def _missed(
 
 
 def _without(node: NodeProto, names: Set[str]) -> NodeProto:
-    """A node that is not given some values."""
+    """Return a copy of a node without some inputs."""
     made = NodeProto()
     made.CopyFrom(node)
     made.input[:] = without_absent_last("" if name in names else name for name in node.input)
     return made
+
+
+class References:
+    """Checks attributes of calls against the types of the references to them in the body."""
+
+    def __init__(self) -> None:
+        #: By a function's identity: attribute and type, with an operator whose node refers to it.
+        self._types: dict[int, dict[tuple[str, int], str]] = {}
+
+    def call_problem(self, node: NodeProto, function: FunctionProto) -> str | None:
+        """Return what is wrong with the attributes of a call; None if nothing is."""
+        given = of_call(node, function)
+        if not given:
+            return None
+        for (name, wanted), op_type in self._of(function).items():
+            attribute = given.get(name)
+            if attribute is not None and attribute.type != wanted:
+                return (
+                    f"its attribute {quoted(name)} is of type {_type_name(attribute.type)}, and "
+                    f"the function {function_label(function)} hands it on to a node of {op_type} "
+                    f"as {_type_name(wanted)}"
+                )
+        return None
+
+    def _of(self, function: FunctionProto) -> dict[tuple[str, int], str]:
+        known = self._types.get(id(function))
+        if known is None:
+            known = self._types[id(function)] = {
+                (attribute.ref_attr_name, attribute.type): quoted(node.op_type)
+                for node in with_inner(function.node)
+                for attribute in node.attribute
+                if attribute.ref_attr_name
+            }
+        return known
+
+
+def _type_name(kind: int) -> str:
+    return AttributeProto.AttributeType.Name(kind)
 
 
 def check_recursion(
@@ -120,9 +159,9 @@ def check_recursion(
             callee = functions.get(called_key(node))
             if callee is not None:
                 calls.setdefault(id(caller), set()).add(id(callee))
-    # Who calls none goes round in no circle.
+    # A function that calls none is in no cycle.
     calls = {key: {callee for callee in called if callee in calls} for key, called in calls.items()}
-    # Those that call nothing that is left are taken away; what remains goes round in circles.
+    # Functions that call none of the rest are removed, one by one; the rest contains a cycle.
     callers: dict[int, list[int]] = {key: [] for key in calls}
     for caller_key, callees in calls.items():
         for callee_key in callees:
@@ -136,7 +175,7 @@ def check_recursion(
                 ready.append(key)
     circle = next((key for key, count in left.items() if count), None)
     if circle is not None:
-        # Of those that are left one calls another; the first on the way round calls itself.
+        # Each of the rest calls another of them, so following the calls leads into a cycle.
         seen: set[int] = set()
         while circle not in seen:
             seen.add(circle)

@@ -1,4 +1,4 @@
-"""The pass over a model's scopes and nodes."""
+"""The check of a whole model: its imports, graphs, functions and nodes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.gate import attribute_ranges, attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.equations import Equations
-from onnxreduce_cli.model.gate.references import References
+from onnxreduce_cli.model.gate.functions import References
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, Scope
 from onnxreduce_cli.text import quoted
 
-#: The latest version that onnx can be asked about.
+#: The latest opset version that onnx can look up.
 _LATEST = (1 << 31) - 1
 
 
 def check_model(model: ModelProto, found: Sequence[Scope]) -> None:
-    """Look a model over; it takes time in proportion to the model's size.
+    """Check a model, in time proportional to its size.
 
     Args:
         model: the model.
@@ -62,7 +62,7 @@ def _check_imports(owner: ModelProto | FunctionProto, place: str) -> None:
 
 
 def _check_graph(scope: Scope, graph: GraphProto) -> None:
-    """Refuse what is wrong with a graph itself: its inputs, outputs and initializers."""
+    """Refuse a graph with invalid inputs, outputs or initializers."""
     place = f"{scope.label}: " if scope.label else ""
     names = [value.name for value in (*graph.input, *graph.output)]
     wrong = first_no_text((graph.name, *names))
@@ -83,7 +83,7 @@ def _check_graph(scope: Scope, graph: GraphProto) -> None:
 
 
 class _NodeChecks:
-    """The nodes of one model.
+    """Checks the nodes of one model.
 
     Attributes:
         functions: the model's own functions, which nodes call by name.
@@ -98,8 +98,8 @@ class _NodeChecks:
         self._model, self._functions = model, functions
         self._equations, self._references = equations, References()
 
-    def check_model(self, scope: Scope) -> None:
-        """Refuse what is wrong with the nodes of a scope."""
+    def check(self, scope: Scope) -> None:
+        """Refuse invalid nodes of a scope."""
         imports = {entry.domain: entry.version for entry in self._imports(scope)}
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
             problem = self._problem(node, op_type, scope.opset, imports)

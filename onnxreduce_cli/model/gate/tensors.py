@@ -1,4 +1,4 @@
-"""What is wrong with a tensor that a model stores: its dtype, its dimensions, its data."""
+"""The check of stored tensors: dtype, dimensions and data."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from math import prod
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.gate.text import is_text
-from onnxreduce_cli.model.graph.folding import LIMIT
 from onnxreduce_cli.model.graph.values import MOST_DIMS, dtype_name
 from onnxreduce_cli.text import quoted
 
-#: Into one byte, or one number of a list, go four elements at most.
+#: The most elements in a byte, or in a number of a list.
 _PER_BYTE = 4
 
-#: Protobuf holds no message of more bytes.
+#: The most bytes of a protobuf message.
 LARGEST = (1 << 31) - 1
 
 
 def tensor_problem(tensor: TensorProto) -> str | None:
-    """Return what is wrong with a tensor; None if nothing is, as far as it may be read.
+    """Return what is wrong with a tensor; None if nothing is.
 
-    Of tensors that are too large for steps to read the data is not read, nor is external data.
+    External data is not read, nor the data of tensors that are too large for steps to read.
 
     Raises:
         InvalidModelError: the installed onnx does not know its dtype.
@@ -38,12 +38,12 @@ def tensor_problem(tensor: TensorProto) -> str | None:
     if not tensor.data_type:
         return "has no element type"
     size = prod(dims)
-    fits = _may_fit(tensor, size) if size > LIMIT else _read(tensor, size) is not None
+    fits = _may_fit(tensor, size) if size > MOST_ELEMENTS else _read(tensor, size) is not None
     return None if fits else f"has data that does not fit its dimensions {_short(dims)} of {dtype}"
 
 
 def _may_fit(tensor: TensorProto, size: int) -> bool:
-    """Return whether a large tensor can have data for `size` elements, without copying that."""
+    """Return whether a large tensor can have data for `size` elements, without copying the data."""
     if tensor.HasField("raw_data"):
         return size <= LARGEST * _PER_BYTE
     data = getattr(tensor, helper.tensor_dtype_to_field(tensor.data_type))
@@ -51,7 +51,7 @@ def _may_fit(tensor: TensorProto, size: int) -> bool:
 
 
 def sparse_tensor_problem(sparse: SparseTensorProto) -> str | None:
-    """Return what is wrong with a sparse tensor; None if nothing is, as far as it may be read.
+    """Return what is wrong with a sparse tensor; None if nothing is. See `tensor_problem`.
 
     Raises:
         InvalidModelError: the installed onnx does not know its dtype.
@@ -63,7 +63,7 @@ def sparse_tensor_problem(sparse: SparseTensorProto) -> str | None:
     if any(dim < 0 for dim in dims):
         return f"has dimensions below 0: {_short(dims)}"
     count = prod(values.dims)
-    if max(count, prod(indices.dims)) > LIMIT:
+    if max(count, prod(indices.dims)) > MOST_ELEMENTS:
         return None
     if len(values.dims) != 1 or list(indices.dims) not in ([count], [count, len(dims)]):
         return f"has {_short(indices.dims)} indices for {_short(values.dims)} values"
@@ -81,7 +81,7 @@ def sparse_tensor_problem(sparse: SparseTensorProto) -> str | None:
 
 
 def _read(tensor: TensorProto, size: int) -> np.ndarray | None:
-    """Return a small tensor as an array; None where its data does not fit it."""
+    """Return a small tensor as an array; None where its data does not fit its dimensions."""
     if len(tensor.dims) > MOST_DIMS:
         # The same elements in one dimension.
         copy = TensorProto()

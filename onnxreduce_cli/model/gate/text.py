@@ -1,4 +1,4 @@
-"""Text: what protobuf's Python interface gives as `bytes` where it is not UTF-8."""
+"""Strings that are not UTF-8, which protobuf's Python interface gives as `bytes`."""
 
 from __future__ import annotations
 

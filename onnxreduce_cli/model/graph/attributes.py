@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
 
 def find(node: NodeProto, name: str) -> AttributeProto | None:
-    """The node's attribute called `name`, if it has one."""
+    """Return the node's attribute called `name`; None if it has none."""
     attribute: AttributeProto
     for attribute in node.attribute[:]:  # A slice: iterating the field itself costs twice as much.
         if attribute.name == name:
@@ -23,17 +23,32 @@ def of_call(call: NodeProto, function: FunctionProto) -> dict[str, AttributeProt
 
 
 def drop(node: NodeProto, names: Collection[str]) -> None:
-    """Take the named attributes off a node, in place."""
+    """Remove the named attributes from a node, in place."""
     found = [index for index, item in enumerate(node.attribute[:]) if item.name in names]
     for index in reversed(found):
         del node.attribute[index]
 
 
 def value(attribute: AttributeProto) -> Any:
-    """An attribute's value as Python data; strings as `str`, lists as tuples."""
+    """Return an attribute's value as Python data: strings as `str`, lists as tuples."""
     result = helper.get_attribute_value(attribute)
     if attribute.type == AttributeProto.STRING:
         return result.decode()
     if attribute.type == AttributeProto.STRINGS:
         return tuple(item.decode() for item in result)
     return tuple(result) if isinstance(result, list) else result
+
+
+def bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
+    """Replace a node's attribute references by values, in place; unbound ones are dropped."""
+    for index in reversed(range(len(node.attribute))):
+        attribute = node.attribute[index]
+        if not attribute.ref_attr_name:
+            continue
+        value = bound.get(attribute.ref_attr_name)
+        name = attribute.name
+        del node.attribute[index]
+        if value is not None:
+            copy = node.attribute.add()
+            copy.CopyFrom(value)
+            copy.name = name

@@ -1,4 +1,4 @@
-"""The nodes that call a model's functions, and the values of the functions' attributes there."""
+"""The calls of a model's functions, and the values that they give the functions' attributes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, called_key, sub
 #: The identity of a function, and the name of one of its attributes.
 _Reference = tuple[int, str]
 
-#: What a function that calls itself counts as, in nodes.
+#: The number of nodes that a function counts as that calls itself.
 _ENDLESS = 1 << 62
 
-#: A node that calls a model-local function, with the scope it stands in.
+#: A node that calls a model-local function, with its scope.
 Call = tuple[Scope, NodeProto]
 
 
@@ -33,17 +33,17 @@ class Calls:
     """The calls of one model's functions.
 
     Attributes:
-        functions: the functions that nodes can name.
+        functions: the functions by domain, name and overload.
     """
 
     def __init__(
         self, found: Sequence[Scope], functions: Mapping[FunctionKey, FunctionProto] | None = None
     ) -> None:
-        """Prepare for a model's scopes; no node is looked at yet.
+        """Prepare for a model's scopes; nodes are read when they are needed.
 
         Args:
             found: the scopes.
-            functions: the model's functions; those that the scopes are of if None.
+            functions: the model's functions; None for the functions whose scopes are given.
         """
         own = ((scope.function_key, scope.function) for scope in found)
         self.functions: Mapping[FunctionKey, FunctionProto] = (
@@ -57,12 +57,12 @@ class Calls:
         self._resolved: dict[_Reference, Any] = {}
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
-        """The model-local function that a node calls, if it is such a call."""
+        """Return the model-local function that a node calls; None if it calls none."""
         return self._redirected.get(id(node)) or self.functions.get(called_key(node))
 
     @property
     def all(self) -> Mapping[int, Sequence[Call]]:
-        """By the identity of a function every node that calls it."""
+        """Every call of each function, by the identity of the function."""
         if self._calls is None:
             self._calls = defaultdict(list)
             self._find(self._scopes)
@@ -70,11 +70,11 @@ class Calls:
 
     @cached_property
     def op_types(self) -> frozenset[str]:
-        """The operators of nodes that may call functions."""
+        """The operator types of nodes that may call functions."""
         return frozenset(name for _, name, _ in self.functions)
 
     def of(self, function: FunctionProto) -> Sequence[Call]:
-        """Every node that calls a function, with the scope it stands in."""
+        """Return every call of a function."""
         return self.all.get(id(function), ())
 
     def _find(self, found: Iterable[Scope]) -> None:
@@ -86,10 +86,10 @@ class Calls:
                     self._calls[id(function)].append((scope, node))
 
     def redirect(self, calls: Sequence[Call], function: FunctionProto) -> None:
-        """Let nodes call another function than the one they name, a copy of it.
+        """Let nodes call a copy of the function that they name.
 
         Args:
-            calls: some of the calls of the function that they name.
+            calls: some of the calls of that function.
             function: the copy, whose scopes are added by `add`.
         """
         for _, node in calls:
@@ -100,13 +100,13 @@ class Calls:
             self._calls[id(function)] = list(calls)
 
     def add(self, tree: Sequence[Scope]) -> None:
-        """Take in the calls within a function's scopes, once all calls of it are known."""
+        """Add the calls within a function's scopes, once all calls of the function are known."""
         self._scopes += tree
         if self._calls is not None:
             self._find(tree)
 
     def reached_from(self, tree: Sequence[Scope]) -> list[FunctionProto]:
-        """The functions that a function's scopes call, directly or not, in the model's order."""
+        """Return the functions that a function calls, directly or not, in the model's order."""
         found: dict[int, FunctionProto] = {}
         waiting = [node for scope in tree for node in scope.nodes]
         while waiting:
@@ -130,7 +130,7 @@ class Calls:
     ) -> Any:
         """Return an attribute's value; for a reference, the one that all calls agree on.
 
-        Whatever reads the value of a model's attribute asks here: a reference itself holds none.
+        A reference holds no value, so attributes of a model's nodes must be read by this method.
 
         Args:
             scope: where the node is.
@@ -177,7 +177,7 @@ class Calls:
         arguments: Sequence[tuple[Scope, AttributeProto | None]],
         default: AttributeProto | None,
     ) -> Any:
-        """Return the value that all arguments have, of which references are resolved."""
+        """Return the value that all arguments have, once references in them are resolved."""
         fallback = None if default is None else attributes.value(default)
         found = []
         for caller, given in arguments:
@@ -185,7 +185,7 @@ class Calls:
                 value = None if given is None else attributes.value(given)
             else:
                 value = self._resolved.get((id(caller.function), given.ref_attr_name), UNKNOWN)
-            # What refers to an attribute that no call sets is not set itself.
+            # A reference to an attribute that no call sets is not set either.
             found.append(fallback if value is None else value)
         if not found or any(item is UNKNOWN or item != found[0] for item in found):
             return UNKNOWN
@@ -203,7 +203,7 @@ class Calls:
     def bound(
         self, function: FunctionProto, caller: Scope, call: NodeProto
     ) -> dict[str, AttributeProto]:
-        """A call's attributes with defaults; those of several values remain references."""
+        """Return a call's attributes with defaults; references stay where calls differ."""
         bound = {item.name: item for item in function.attribute_proto}
         for attribute in call.attribute:
             if not attribute.ref_attr_name:
@@ -224,7 +224,7 @@ def _default(function: FunctionProto, name: str) -> AttributeProto | None:
 
 
 def sizes_of_calls(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, int]:
-    """Return for each function the nodes that one call of it stands for, those it calls included.
+    """Return the number of nodes that a call of each function runs, nested calls included.
 
     A function that calls itself counts as more than any other.
     """

@@ -1,4 +1,4 @@
-"""Dead values: those that are no longer read once nodes are replaced, and their nodes."""
+"""Dead values, which nothing reads any more once nodes are replaced, and their nodes."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs
 
 
 class ReplacedNode(Protocol):
-    """A node that others take the place of."""
+    """A node that other nodes replace."""
 
     @property
     def scope(self) -> Scope:
-        """Where it is."""
+        """The scope of the node."""
 
     @property
     def node(self) -> NodeProto:
         """The node."""
 
     @property
-    def names_read(self) -> Sequence[str]:
-        """What takes its place reads, but for graphs within."""
+    def reads(self) -> Sequence[str]:
+        """The values that its replacement reads, not counting graphs within."""
 
     @property
     def with_graphs(self) -> Sequence[NodeProto]:
-        """The nodes with graphs that take its place."""
+        """The nodes of its replacement that have graphs."""
 
     @property
     def dropped(self) -> Sequence[str]:
-        """What the node reads, and what takes its place does not."""
+        """The values that the node reads and its replacement does not."""
 
 
 #: A value: the identity of the scope that defines it, and its name.
 Value = tuple[int, str]
 
-#: Operators of nodes that go when nothing reads what they make.
+#: Operators whose nodes are removed when nothing reads their outputs.
 REMOVABLE = OPERATORS | {"Constant", "QuantizeLinear", "Shape", "Size"}
 REMOVABLE |= {"SequenceConstruct", "SplitToSequence"}
 
 
 class DeadValues:
-    """Initializers and nodes that only replaced nodes read, and that are no graph output."""
+    """Initializers and nodes whose values only replaced nodes read, and no graph gives."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, NodeProto] = {}
@@ -56,7 +56,7 @@ class DeadValues:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The values that go, in no particular scope order but the same on every run."""
+        """The values that are removed, in an order that is the same in every run."""
         return tuple(self._names)
 
     def covers(self, node: NodeProto) -> bool:
@@ -101,7 +101,7 @@ def dead_values(
         scopes: every scope of the model, the main graph's first.
         replaced: the replaced nodes.
         bound: names that the model refers to outside its graphs.
-        absorbed: the identities of nodes that go with those that are replaced.
+        absorbed: the identities of nodes that are removed together with the replaced ones.
     """
     found = DeadValues()
     by_id = {id(scope): scope for scope in scopes}
@@ -128,7 +128,7 @@ def dead_values(
 
 
 def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[NodeProto]:
-    """The nodes, in order, that lead to the outputs: not those that only nodes now gone read."""
+    """Return, in order, the nodes that the outputs depend on."""
     needed = {*outputs} - {""}
     kept = []
     for node in reversed(nodes):
@@ -137,12 +137,12 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
             needed.update(node.input[:])
             if node.op_type in GRAPH_OPERATORS:
                 needed.update(names_read_within(node))
-            needed.discard("")  # An input that is absent is no output that is not given.
+            needed.discard("")  # An absent input is not an absent output.
     return kept[::-1]
 
 
 def _dropped_values(replaced: Iterable[ReplacedNode]) -> Iterator[Value]:
-    """The values that replaced nodes read and what takes their place does not, some repeatedly."""
+    """Yield the values that replaced nodes read and their replacements do not, some repeatedly."""
     for item in replaced:
         for name in item.dropped:
             owner = item.scope.resolve(name)
@@ -150,22 +150,20 @@ def _dropped_values(replaced: Iterable[ReplacedNode]) -> Iterator[Value]:
                 yield id(owner), name
 
 
-def dropped(
-    node: NodeProto, names_read: Iterable[str], with_graphs: Iterable[NodeProto]
-) -> list[str]:
-    """What a node reads, and what takes its place does not.
+def dropped(node: NodeProto, reads: Iterable[str], with_graphs: Iterable[NodeProto]) -> list[str]:
+    """Return the values that a node reads and its replacement does not.
 
     Args:
         node: the node.
-        reads: what takes its place reads, but for graphs within.
-        with_graphs: the nodes with graphs that take its place.
+        reads: the values that its replacement reads, not counting graphs within.
+        with_graphs: the nodes of its replacement that have graphs.
     """
-    still = {*names_read, *(name for new in with_graphs for name in names_read_within(new))}
+    still = {*reads, *(name for new in with_graphs for name in names_read_within(new))}
     return [name for name in node.input[:] if name and name not in still]
 
 
 def has_graphs(node: NodeProto) -> bool:
-    """Return whether a node may hold graphs: those of other domains may as well."""
+    """Return whether a node may hold graphs, as any node of another domain may."""
     return node.op_type in GRAPH_OPERATORS or not is_default(node.domain)
 
 
@@ -187,7 +185,7 @@ def names_read_within(node: NodeProto) -> Iterator[str]:
 
 
 class _ReadCounts:
-    """The number of reads that each value has left, of those that may go."""
+    """Counts the reads that are left of each value that may be removed."""
 
     def __init__(
         self,
@@ -196,18 +194,18 @@ class _ReadCounts:
         absorbed: Collection[int],
     ) -> None:
         self._scopes = scopes
-        #: What takes the place of nodes, by their identities.
+        #: Replaced nodes by their identities.
         self._replacements = {id(item.node): item for item in replaced}
         self._absorbed = absorbed
         self._counts: Counter[Value] = Counter()
         self._resolved: defaultdict[int, dict[str, int]] = defaultdict(dict)
 
     def may_go(self, node: NodeProto) -> bool:
-        """Return whether a node goes when nothing reads what it makes."""
+        """Return whether a node is removed when nothing reads its outputs."""
         return id(node) in self._absorbed or (is_default(node.domain) and node.op_type in REMOVABLE)
 
     def behind(self, candidates: Iterable[Value]) -> set[str]:
-        """Return the names of all values that may go when the candidates do, and those of these."""
+        """Return the names of all values that may be removed as a consequence of the candidates."""
         found: set[Value] = set()
         waiting = list(candidates)
         while waiting:
@@ -227,10 +225,10 @@ class _ReadCounts:
         return {name for _, name in found}
 
     def count(self, names: Collection[str], bound: Iterable[str]) -> None:
-        """Count the reads of values of some names.
+        """Count the reads of values with given names.
 
         Args:
-            names: the names; reads of others are not counted.
+            names: the names; reads of other values are not counted.
             bound: names that the model refers to outside its graphs.
         """
         for index, scope in enumerate(self._scopes.values()):
@@ -255,7 +253,7 @@ class _ReadCounts:
         return found
 
     def _count(self, scope: Scope, counts: Mapping[str, int]) -> None:
-        """Count reads that stand in a scope."""
+        """Add the number of reads of each name in a scope."""
         resolved = self._resolved[id(scope)]
         for name, count in counts.items():
             owner = scope.resolve(name) if name else None
@@ -279,7 +277,7 @@ class _ReadCounts:
 
 
 def _parameters(scope: Scope) -> Iterator[str]:
-    """The scales and zero points that quantization annotations name."""
+    """Yield the scales and zero points that quantization annotations name."""
     for annotation in getattr(scope.container, "quantization_annotation", ()):
         for entry in annotation.quant_parameter_tensor_names:
             yield entry.value

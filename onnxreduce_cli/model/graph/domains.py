@@ -21,12 +21,12 @@ def is_default(domain: str) -> bool:
 
 
 def default_imports(owner: ModelProto | FunctionProto) -> list[OperatorSetIdProto]:
-    """The entries of `opset_import` that import the default domain (normally one)."""
+    """Return the entries of `opset_import` that import the default domain (normally one)."""
     return [entry for entry in owner.opset_import if is_default(entry.domain)]
 
 
 def default_opset(owner: ModelProto | FunctionProto) -> int | None:
-    """The default domain's opset in a model or a function; None where it is not imported.
+    """Return the default domain's opset in a model or a function; None where it is not imported.
 
     A model of IR version 1 or 2 has no imports and means opset 1 (onnx/docs/IR.md).
 

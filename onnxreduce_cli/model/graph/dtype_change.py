@@ -1,4 +1,4 @@
-"""One dtype in place of another, in all that a model holds but for weights' data."""
+"""The change of a dtype to another throughout a model, except for the data of weights."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DTYPES = frozenset(
     }
 )
 
-#: Operators that make floats where no attribute says otherwise, each with that attribute.
+#: Operators whose output is float by default, with the attribute that states its dtype.
 _FLOATS = {
     "RandomNormal": "dtype",
     "RandomUniform": "dtype",
@@ -48,11 +48,11 @@ _FLOATS = {
 
 
 class DtypeChange:
-    """The change of a dtype to another, throughout a model but for the data of tensors.
+    """Changes a dtype to another throughout a model, except for the data of tensors.
 
     Attributes:
-        tensors: those that are to be of the other dtype, and still have their data.
-        edits: by the identity of a node that was edited, what is told of it.
+        tensors: the tensors to change, whose dtype and data are still the old ones.
+        edits: descriptions of the edits of each node, by its identity.
     """
 
     def __init__(self, model: ModelProto, before: int, after: int, kept: Iterable[str]) -> None:
@@ -77,9 +77,9 @@ class DtypeChange:
             self._change_scope(scope, names if scope is found[0] else frozenset(), own)
 
     def _fixed(self, found: Sequence[Scope], kept: frozenset[str]) -> dict[int, frozenset[str]]:
-        """Constants that are read only where operators take the old dtype alone, by their scope.
+        """Return, by scope, constants that only inputs read which do not take the new dtype.
 
-        The main graph gives those that are kept in the old dtype, too.
+        Inputs and outputs of the main graph that keep the old dtype count as such inputs.
         """
         old, new = (f"tensor({dtype_name(item)})" for item in (self._before, self._after))
         wanted, others = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
@@ -101,12 +101,12 @@ class DtypeChange:
         }
 
     def _change_scope(self, scope: Scope, kept: frozenset[str], fixed: frozenset[str]) -> None:
-        """Change what a scope holds, but for values that keep their dtype.
+        """Change the values and nodes of a scope, except for values that keep their dtype.
 
         Args:
             scope: the scope.
-            kept: inputs and outputs. A constant that is given out may change all the same.
-            fixed: constants.
+            kept: inputs and outputs that keep it. A constant that is an output may change.
+            fixed: constants that keep it.
         """
         container = scope.container
         infos = [*container.value_info]
@@ -160,14 +160,14 @@ class DtypeChange:
             self.edits[id(node)] = edits
 
     def _change_attribute(self, attribute: AttributeProto, is_dtype: bool) -> list[str]:
-        """Change what an attribute holds; return what is told of it."""
+        """Change an attribute's value; return a description of the change, if any."""
         name = attribute.name
         if attribute.type == AttributeProto.INT and is_dtype and attribute.i == self._before:
             attribute.i = self._after
             return [f"{name} {self._before} → {self._after}"]
         if attribute.type == AttributeProto.STRING and is_dtype:
             old = dtype_name(self._before).upper().encode()
-            if attribute.s == old:  # As Cast has it before opset 6.
+            if attribute.s == old:  # As in Cast before opset 6.
                 attribute.s = dtype_name(self._after).upper().encode()
                 return [f'{name} "{old.decode()}" → "{attribute.s.decode()}"']
         for proto in (attribute.tp, *attribute.type_protos):
@@ -179,7 +179,7 @@ class DtypeChange:
         return [f"{name} rewritten"] if any(found) else []
 
     def _state_float(self, node: NodeProto) -> None:
-        """Let a node say that it makes floats, if it does so without saying it."""
+        """Add the attribute that states a node's dtype, where it is float by default."""
         given = {item.name: item for item in node.attribute}
         if node.op_type in _FLOATS and _FLOATS[node.op_type] not in given:
             node.attribute.add(
@@ -199,13 +199,13 @@ class DtypeChange:
 
 
 def _constants(scope: Scope) -> set[str]:
-    """The values of a scope that are the same in every run."""
+    """Return the names of a scope's constants and initializers."""
     made = (node.output[0] for node in scope.nodes if node.op_type == "Constant" and node.output)
     return {*scope.initializers, *made}
 
 
 def _parameters(model: ModelProto) -> Mapping[Any, set[str]]:
-    """The attributes of each function that hold the number of a dtype."""
+    """Return the attributes of each function that hold the number of a dtype."""
     found: dict[Any, set[str]] = {function_key(function): set() for function in model.functions}
     trees = [scope for scope in scopes(model) if scope.function is not None]
     changed = True
@@ -229,7 +229,7 @@ def _referred(scope: Scope, found: Mapping[Any, set[str]]) -> Iterator[str]:
 
 
 def recoding(before: int, after: int) -> Any:
-    """Return what makes the bytes of one dtype of those of another."""
+    """Return a function that converts the bytes of one dtype to those of another."""
     source, target = numpy_dtype(before), numpy_dtype(after)
 
     def recode(data: bytes) -> bytes:

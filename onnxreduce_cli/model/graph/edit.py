@@ -1,4 +1,4 @@
-"""Editing a model in place: only the requested edits, all else as it was."""
+"""Edits of a model in place, which leave everything else as it was."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 
 
 class Constants:
-    """The constants that steps add to one scope, one for equal values."""
+    """The constants that steps add to one scope; equal values share one."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[Any, ...], str] = {}
@@ -35,11 +35,11 @@ class Constants:
         return (*self.arrays, *self.references)
 
     def add(self, key: tuple[Any, ...], name: str) -> None:
-        """Remember that the constant known by `key` is called `name`."""
+        """Register the name of a new constant under a key."""
         self._names[key] = name
 
     def get(self, key: tuple[Any, ...]) -> str | None:
-        """The name of the constant known by `key`, if there is one yet."""
+        """Return the name of the constant with a key; None if there is none yet."""
         return self._names.get(key)
 
 
@@ -47,15 +47,15 @@ class Edits:
     """The edits of one scope.
 
     Attributes:
-        replaced: by a node's identity, the nodes that take its place.
-        originals: those nodes by their identity.
-        successors: by a node's identity, those of them that take over its subgraphs.
-        taken_over: by a node's identity, the names of graphs anywhere within what takes its place,
-            each with that of the attribute whose graph it takes over.
-        initializers: those that take the place of nodes.
+        replaced: the replacement of each replaced node, by the identity of the latter.
+        originals: the replaced nodes by their identity.
+        successors: the nodes of each replacement that take over the subgraphs of the replaced node.
+        taken_over: for each replacement, the names of graphs anywhere within it, with the names of
+            the attributes of the replaced node whose graphs they take over.
+        initializers: initializers that replace nodes.
         first: nodes to put before all others.
         removed_nodes: identities of the nodes to remove.
-        removed_values: names of the values to remove, with all that the graph states of them.
+        removed_values: names of the values to remove, with their types and annotations.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Edits:
         taken_over: Mapping[str, str],
         initializers: Sequence[TensorProto],
     ) -> None:
-        """Let `result` and `initializers` take the place of `node`."""
+        """Replace `node` by `result` and `initializers`."""
         self.replaced[id(node)] = result
         self.originals[id(node)] = node
         if successors:
@@ -105,10 +105,10 @@ def _give_graphs(edits: Edits, key: int, planned: NodeProto, new: NodeProto) -> 
     """Give a new node the graphs of the one that it replaces, which are edited already.
 
     Args:
-        edits: those of the scope.
+        edits: the edits of the scope.
         key: the identity of the node that is replaced.
-        planned: one of the nodes in its place.
-        new: that one, or a copy of it.
+        planned: a node of its replacement.
+        new: this node, or a copy of it.
     """
     node = edits.originals[key]
     if any(item is planned for item in edits.successors.get(key, ())):
@@ -120,7 +120,7 @@ def _give_graphs(edits: Edits, key: int, planned: NodeProto, new: NodeProto) -> 
 
 
 def _give_subgraphs(node: NodeProto, successor: NodeProto) -> None:
-    """Let the node that replaces another have its subgraphs.
+    """Give the node that replaces another its subgraphs.
 
     Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs;
     so do the nodes that make what was an input before.
@@ -136,7 +136,7 @@ def _give_subgraphs(node: NodeProto, successor: NodeProto) -> None:
 
 
 def _take_over_within(node: NodeProto, done: Mapping[str, GraphProto]) -> None:
-    """Let the graphs in a node, at any depth, take over those given by their names."""
+    """Let graphs in a node, at any depth, take over edited graphs, given by their names."""
     for _, graph in subgraphs(node):
         if graph.name in done:
             _take_over(graph, done[graph.name])
@@ -146,10 +146,10 @@ def _take_over_within(node: NodeProto, done: Mapping[str, GraphProto]) -> None:
 
 
 def _take_over(graph: GraphProto, done: GraphProto) -> None:
-    """Make a graph one that is done, but for its name and what a step added to it.
+    """Replace a graph's content by an edited graph; keep its name, and what a step added to it.
 
-    What was added when `done` was not done yet is found by the inputs and outputs: the nodes that
-    make what is none of these any more.
+    The added nodes are found by the inputs and outputs: they make inputs of the edited graph that
+    are no inputs here, and outputs here that it has not.
     """
     given = GraphProto.FromString(graph.SerializeToString())
     wanted = _names(done.input) - _names(given.input)
@@ -160,7 +160,7 @@ def _take_over(graph: GraphProto, done: GraphProto) -> None:
             wanted.update(node.input)
     added = _names(given.output) - _names(done.output)
     last = [node for node in given.node if not added.isdisjoint(node.output)]
-    # One copy of what is done, which may be large: graphs nest.
+    # Copied once only: nested graphs may be large.
     graph.Clear()
     graph.node.extend(first)
     graph.MergeFrom(done)
@@ -182,7 +182,7 @@ def _names(values: Iterable[ValueInfoProto]) -> set[str]:
 
 
 def reference_node(name: str, attribute: AttributeProto) -> NodeProto:
-    """Return a Constant node that gives, as int64 of shape [n], what a reference refers to."""
+    """Return a Constant node, int64 of [n], with the attribute that a reference refers to."""
     node = NodeProto(op_type="Constant", name=name, output=[name])
     node.attribute.add(
         name="value_ints", ref_attr_name=attribute.ref_attr_name, type=AttributeProto.INTS
@@ -196,7 +196,7 @@ def constant_node(tensor: TensorProto) -> NodeProto:
 
 
 def read_by(results: Iterable[Sequence[NodeProto]], names: Iterable[str]) -> set[str]:
-    """Return those of the given names that new nodes read, at any depth."""
+    """Return the given names that new nodes read, at any depth."""
     unread, found = set(names), set[str]()
     for result in results:
         if len(found) == len(unread):
@@ -251,7 +251,7 @@ def _edit_nodes(scope: Scope, edits: Edits) -> None:
 
 
 def put_in_order(scope: Scope) -> None:
-    """Give a container's nodes the order of its scope's."""
+    """Sort a container's nodes topologically, as in its scope."""
     if scope.misplaced is not None:
         places = {id(node): place for place, node in enumerate(scope.nodes)}
         scope.container.node.sort(key=lambda node: places[id(node)])
@@ -291,8 +291,8 @@ def set_ir_version(model: ModelProto, scopes: Sequence[Scope], ir_version: int) 
 
     Up to IR version 3 a graph's initializers are listed among its inputs, which subgraphs cannot
     do, as their inputs are given by their operator: there they become Constant nodes. In the main
-    graph Constant nodes that only graphs within read become initializers: ONNX Runtime makes such
-    of them, and looks for them among the inputs.
+    graph Constant nodes that only subgraphs read become initializers: ONNX Runtime turns them into
+    initializers, and looks for these among the inputs.
     """
     model.ir_version = ir_version
     if ir_version >= 4:
@@ -321,7 +321,7 @@ def set_ir_version(model: ModelProto, scopes: Sequence[Scope], ir_version: int) 
 
 
 def _move_outer_constants(graph: GraphProto) -> None:
-    """Let Constant nodes that no node of the graph itself reads become initializers."""
+    """Turn Constant nodes that no node of the graph itself reads into initializers."""
     going = outer_constants(graph.node, [output.name for output in graph.output])
     for index in reversed(going):
         node = graph.node[index]
@@ -332,11 +332,11 @@ def _move_outer_constants(graph: GraphProto) -> None:
 
 
 def outer_constants(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[int]:
-    """The places of the Constant nodes, with a tensor, that none of a graph's own nodes reads.
+    """Return the indices of Constant nodes, with a tensor, that no node of the graph itself reads.
 
     Args:
-        nodes: those of the graph.
-        outputs: what it gives.
+        nodes: the nodes of the graph.
+        outputs: its outputs.
     """
     read = {*outputs, *(name for node in nodes for name in node.input)}
     return [

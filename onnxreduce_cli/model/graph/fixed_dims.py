@@ -1,4 +1,4 @@
-"""Symbolic dimensions of a model, fixed."""
+"""Sizes for the symbolic dimensions of a model."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.text import quoted
 
-#: Of more dimensions the first are listed.
+#: The most dimensions that a message lists.
 _LISTED = 20
 
 
 def fix_dims(model: ModelProto, dims: Mapping[str, int]) -> int:
     """Give symbolic dimensions a size wherever a graph of the model states them, in place.
 
-    Those that a function states are its own: one of the same name may be another size there.
+    Dimensions in functions stay: one of the same name may be another size there.
 
     Args:
         model: the model.
-        dims: sizes by the dimensions' names; those without a name are ``input[axis]``.
+        dims: sizes by the dimensions' names; one without a name is ``input[axis]``.
 
     Returns:
         how many values have such a dimension.
@@ -70,7 +70,7 @@ def _stated(scope: Scope) -> Iterator[ValueInfoProto]:
 
 
 def _dims(proto: TypeProto) -> Iterator[Any]:
-    """The dimensions of a tensor, or of those in a sequence, an optional value or a map."""
+    """Yield the dimensions of a tensor, or of the tensors in a sequence, an optional or a map."""
     kind = proto.WhichOneof("value")
     while kind in ("sequence_type", "optional_type", "map_type"):
         inner = getattr(proto, kind)
@@ -81,12 +81,12 @@ def _dims(proto: TypeProto) -> Iterator[Any]:
 
 
 def _is_open(dim: Any) -> bool:
-    # A name that is no text cannot be typed.
+    # A name that is not UTF-8 cannot be typed.
     return not dim.HasField("dim_value") and isinstance(dim.dim_param, str)
 
 
 def _nameless(graph: GraphProto) -> Iterator[tuple[str, Any]]:
-    """The dimensions of inputs that have neither a size nor a name, as ``input[axis]``."""
+    """Yield the dimensions of inputs that have neither a size nor a name, as ``input[axis]``."""
     initialized = {tensor.name for tensor in graph.initializer}
     for info in graph.input:
         for axis, dim in enumerate(info.type.tensor_type.shape.dim):

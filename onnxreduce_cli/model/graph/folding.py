@@ -1,4 +1,4 @@
-"""Small integer computations on constants and known shapes, folded.
+"""Constant folding of small integer computations on constants and known shapes.
 
 Exporters compute axes and shapes with a handful of operators; this evaluates just those, exactly.
 A shape may be known in part: each element carries whether it is known, and only operators that
@@ -13,24 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.graph.values import Dims, numpy_dtype
 
 Array = npt.NDArray[Any]
 Attributes = dict[str, Any]
 
-#: Larger results are weights, not axes.
-LIMIT = 65536
-
 
 class Folded(NamedTuple):
-    """An array of which every element, or some, are known (`known`: bool, the same shape)."""
+    """An array whose elements are known in whole or in part (`known`: bool, of the same shape)."""
 
     values: Array
     known: Array
 
     @staticmethod
     def whole(values: Array) -> Folded:
-        """An array that is known in full."""
+        """Return an array that is known in full."""
         return Folded(values, np.ones(values.shape, bool))
 
     @property
@@ -49,7 +47,7 @@ def fold(
     op_type: str, opset: int, attributes: Attributes, inputs: Sequence[Folded | None]
 ) -> Folded | None:
     """Evaluate one operator; None where it is not supported or too little is known."""
-    if any(item is not None and item.values.size > LIMIT for item in inputs):
+    if any(item is not None and item.values.size > MOST_ELEMENTS for item in inputs):
         return None
     try:
         return _move(op_type, opset, attributes, inputs) or _compute(
@@ -88,7 +86,7 @@ def _compute(
         return None
     with np.errstate(all="ignore"):
         result = compute(attributes, *constants)
-    if result is None or result.size > LIMIT:
+    if result is None or result.size > MOST_ELEMENTS:
         return None
     return Folded.whole(np.asarray(result))
 
@@ -98,7 +96,7 @@ Mover = Callable[[int, Attributes, list[Array | None]], Move | None]
 
 
 def _axes(attributes: Attributes, arguments: list[Array | None]) -> tuple[int, ...] | None:
-    """Axes from the attribute (before opset 13) or from the input."""
+    """Return axes from the attribute (before opset 13) or from the input."""
     if arguments and arguments[0] is not None:
         return tuple(int(axis) for axis in arguments[0].reshape(-1))
     axes = attributes.get("axes")
@@ -127,7 +125,7 @@ def _concat(opset: int, attributes: Attributes, _: list[Array | None]) -> Move:
 
 
 def _span(size: int, start: int, end: int, step: int) -> slice:
-    """One dimension's slice; the limits are clamped as Slice does it, which Python does not."""
+    """Return a slice of one dimension, with limits clamped as Slice does and Python does not."""
     start, end = (limit + size if limit < 0 else limit for limit in (start, end))
     if step > 0:
         return slice(max(start, 0), max(end, 0), step)
@@ -214,7 +212,7 @@ def _range(_: Attributes, start: Array, limit: Array, delta: Array) -> Array | N
         return None
     # The difference is taken in the dtype itself, as kernels do: it says how many there are.
     count = np.ceil((limit - start).item() / delta.item())
-    if not count <= LIMIT:
+    if not count <= MOST_ELEMENTS:
         return None
     return np.asarray(start + np.arange(max(count, 0)).astype(start.dtype) * delta)
 
@@ -240,7 +238,7 @@ def _non_zero(_: Attributes, a: Array) -> Array:
 
 def _constant_of_shape(attributes: Attributes, shape: Array) -> Array | None:
     value = attributes.get("value", np.zeros(1, np.float32))
-    if shape.size and np.prod(shape.astype(float)) > LIMIT:
+    if shape.size and np.prod(shape.astype(float)) > MOST_ELEMENTS:
         return None
     return np.full(shape.tolist(), value.reshape(-1)[0], value.dtype)
 
@@ -266,8 +264,8 @@ _COMPUTED: dict[str, Callable[..., Array | None]] = {
     "ConstantOfShape": _constant_of_shape,
 }
 
-#: The operators that `fold` evaluates: pure, so that one whose result nobody reads may go.
+#: The operators that `fold` evaluates. They are pure: a node that nothing reads can be removed.
 OPERATORS = frozenset(_MOVERS) | frozenset(_COMPUTED)
 
-#: Those of which nothing is known where one of the inputs is not.
+#: The operators whose results are unknown where one of the inputs is.
 STRICT = OPERATORS - frozenset(_MOVERS)

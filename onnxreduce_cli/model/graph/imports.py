@@ -1,4 +1,4 @@
-"""Opset imports that nothing reads, and that a runtime may refuse all the same."""
+"""Unused opset imports, which a runtime may refuse all the same."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 
 
 def _is_known(domain: str) -> bool:
-    """Return whether a domain is Microsoft's, or onnx's own and not the default one."""
+    """Return whether a domain is Microsoft's, or one of onnx other than the default domain."""
     return domain == MICROSOFT or domain.startswith(("ai.onnx.", "com.microsoft.", "com.ms."))
 
 
 def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
-    """Find the imports of onnx's and Microsoft's domains that a model or a function does not read.
+    """Return the imports of onnx's and Microsoft's domains that a model or a function does not use.
 
-    A model reads what its functions do: their bodies take the place of the nodes that call them.
+    A model uses what its functions use: their bodies replace the nodes that call them.
 
     Returns:
-        the versions by domain; never the default domain, nor those of others.
+        the versions by domain, without the default domain and domains of others.
     """
     found = {item.domain: item.version for item in owner.opset_import if _is_known(item.domain)}
     if not found:
@@ -34,7 +34,7 @@ def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
 
 
 def unread_everywhere(model: ModelProto, scopes: Iterable[Scope]) -> dict[str, int]:
-    """Collect the `unread_imports` of a model and of the functions that scopes are of."""
+    """Return the `unread_imports` of a model and of the functions among its scopes."""
     found = unread_imports(model)
     for scope in scopes:
         if isinstance(scope.container, FunctionProto):
@@ -43,7 +43,7 @@ def unread_everywhere(model: ModelProto, scopes: Iterable[Scope]) -> dict[str, i
 
 
 def _read(owner: ModelProto | FunctionProto) -> Iterable[str]:
-    """The domains of all nodes, and of functions, in a model or a function."""
+    """Yield the domains of all nodes, and of functions, in a model or a function."""
     waiting: list[NodeProto] = []
     if isinstance(owner, FunctionProto):
         waiting += owner.node
@@ -63,7 +63,7 @@ def _read(owner: ModelProto | FunctionProto) -> Iterable[str]:
 
 
 def remove_imports(model: ModelProto, domains: Collection[str]) -> None:
-    """Remove the imports of those domains that a model, or a function of it, does not read."""
+    """Remove the imports of domains wherever a model, or a function of it, does not use them."""
     owners: list[ModelProto | FunctionProto] = [model, *model.functions]
     for owner in owners:
         unread = unread_imports(owner).keys() & domains

@@ -1,7 +1,7 @@
-"""Bodies of model-local functions in the place of their calls, in a model's graphs.
+"""Inlining of model-local functions into a model's graphs.
 
-A function can express less than a graph: it has no initializers, the types that it states are not
-read, and one body serves many calls. A node that is blocked there may convert in a graph.
+A function can express less than a graph: it has no initializers, its value_info is not read, and
+one body serves many calls. A node that is blocked in a function may convert in a graph.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def can_inline(model: ModelProto, function: FunctionProto) -> bool:
 
 
 def inline_calls(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[FunctionKey, list[str]]:
-    """Put functions' bodies in the place of the nodes that call them, in place.
+    """Replace the nodes that call functions by the functions' bodies, in place.
 
     All calls of the functions must be in graphs, or in these functions. Their nodes keep their
     doc_string and metadata, and get those of the call and of the function where they have none.
@@ -47,7 +47,7 @@ def inline_calls(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[Functio
 
     Args:
         model: the model; the functions are taken out of it.
-        keys: the functions, of which `can_inline` is true.
+        keys: the functions, for which `can_inline` must be true.
 
     Returns:
         for each function the nodes that called it, for messages: none where nothing did.
@@ -59,7 +59,7 @@ def inline_calls(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[Functio
     names: dict[int, Names] = {}
     found = scopes(model)
     trees = by_root(found)
-    # Inner graphs first: edits move nodes, and what is found of them with that.
+    # Inner graphs first: edits move nodes, and the graphs within them.
     for scope in reversed(found):
         if scope.function is not None or not any(
             called_key(item) in functions for item in scope.nodes
@@ -139,8 +139,8 @@ class _Body:
     """A function's body as one call runs it.
 
     Attributes:
-        nodes: its nodes, with unique names, attributes bound.
-        infos: the types that it states of the values that it makes.
+        nodes: its nodes, with unique names and with attributes bound.
+        infos: its value_info, for the values that its nodes make.
     """
 
     def __init__(self, call: NodeProto, function: FunctionProto, base: str, names: Names) -> None:
@@ -155,10 +155,10 @@ class _Body:
         self.nodes = [NodeProto.FromString(node.SerializeToString()) for node in function.node]
         for node in self.nodes:
             self._rename(node, given)
-        # Once renamed: a graph among the call's attributes has names of the call's own place.
+        # After renaming: a graph among the call's attributes uses names of the caller.
         self._bind(call, function)
         for name in wanted.keys() & set(function.input):
-            # What comes in is given out again.
+            # An input that is an output too.
             self.nodes.append(
                 NodeProto(
                     op_type="Identity",
@@ -200,7 +200,7 @@ class _Body:
         made = [value.name for value in graph.input]
         made += [tensor.name for tensor in tensors]
         made += [name for node in graph.node for name in node.output if name]
-        # Names of values around it that it uses again are its own from here on.
+        # A name that the graph defines again is its own from here on.
         for name in made:
             given.pop(name, None)
         for tensor in tensors:
@@ -225,7 +225,7 @@ def _named(info: ValueInfoProto, name: str) -> ValueInfoProto:
     copy.CopyFrom(info)
     copy.name = name
     for dim in copy.type.tensor_type.shape.dim:
-        # Dimensions that a function names are its own: the same name may be another size outside.
+        # A dimension of the same name may be another size outside of the function.
         dim.ClearField("dim_param")
     return copy
 

@@ -1,8 +1,7 @@
-"""The IR version: what a model is given, and what it holds that an older reader would misread.
+"""The choice of a model's IR version, and the features for which it needs one.
 
-Readers skip the fields that they do not know. So metadata, training information, device
-configurations, quantization annotations and stated types need no newer IR version; a function that
-a node calls, or a dtype, does.
+Readers skip unknown fields. So metadata, training information, device configurations, quantization
+annotations and value_info need no newer IR version; functions and dtypes do.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.imports import unread_imports
 from onnxreduce_cli.model.graph.scope import Scope
 
-#: Which IR version to give a model: that of its opset if it changes, the one it has, or a number.
+#: The IR version to give a model: its opset's (``auto``), its own (``keep``), or a number.
 Wanted = int | Literal["auto", "keep"]
 
-#: From here on a graph's initializers need not be listed among its inputs, where a caller may
-#: override them; before, they are always listed, and constant.
+#: From this IR version on initializers need not be listed among a graph's inputs, and a caller may
+#: override those that are; before, all are listed, and constant.
 INITIALIZERS = 4
 
-#: From here on a model imports operator sets.
+#: From this IR version on a model imports operator sets.
 IMPORTS = 3
 
 #: Element types that came after IR version 3, by the IR version that brought them (onnx.proto).
@@ -63,7 +62,7 @@ _BY_ELEM_TYPE = {
 _WITH_TENSORS = frozenset({"Constant", "ConstantOfShape", "Optional"})
 
 
-#: An IR version, and the feature of a model for which it is needed.
+#: An IR version, and a feature of a model that needs it.
 Feature = tuple[int, str]
 
 
@@ -91,11 +90,11 @@ def choose(
         model: the model before it changes.
         scopes: its scopes.
         opset: the opset of the default domain that it gets.
-        dead: the initializers and nodes that go, with their dtypes; None while that is not known,
-            when no tensor is looked at.
+        dead: the initializers and nodes that are removed; None while that is not known: then the
+            dtypes of tensors are not considered.
 
     Returns:
-        the number, and what needs it, for people; empty where the opset does or the user says so.
+        the number, and the feature that needs it; empty where the opset or the user decides.
 
     Raises:
         ConversionError: with the number wanted the model would be misread.
@@ -110,7 +109,7 @@ def choose(
         own = least_for_opset(opset)
         number, what = max(((own, ""), needed, *overridable, *constant), key=_number)
         return number, f"needed by {what}" if what else ""
-    # Where initializers are always listed among the inputs, those that are constant will be.
+    # Below, constant initializers will be listed among the inputs.
     needed = max((needed, *overridable), key=_number)
     if wanted < needed[0]:
         raise _misread(wanted, needed)
@@ -148,7 +147,7 @@ def _features(
 
 
 def _function_features(scopes: Sequence[Scope]) -> Iterator[Feature]:
-    """What the first functions need that need it."""
+    """Yield the features of functions, each for the first function that has it."""
     least = 0
     for scope in scopes:
         if scope.function_key is None:
@@ -167,9 +166,9 @@ def _function_features(scopes: Sequence[Scope]) -> Iterator[Feature]:
 
 
 def _with_tensors(scope: Scope) -> set[str]:
-    """The operators of which attributes may hold tensors or types.
+    """Return the operators whose attributes may hold tensors or types.
 
-    Looking at those of all nodes would take as long as converting them.
+    Reading the attributes of all nodes would take as long as converting them.
     """
     return {kind for kind in {*scope.op_types} if kind in _WITH_TENSORS or not defs.has(kind)}
 
@@ -220,7 +219,7 @@ def _elem_type(elem_type: int, what: str) -> Iterator[Feature]:
 def _initializers(
     model: ModelProto, scopes: Sequence[Scope]
 ) -> tuple[list[Feature], list[Feature]]:
-    """The first initializer that a caller may override, and the first that is no graph input."""
+    """Return the first initializer that a caller may override, and the first that is no input."""
     overridable: list[Feature] = []
     constant: list[Feature] = []
     for scope in scopes:

@@ -1,4 +1,4 @@
-"""Metadata: what a model says of itself that changes nothing of what it computes."""
+"""Removal of metadata, such as doc strings, which do not affect what a model computes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto
 from onnxreduce_cli.model.file.tensors import tensors
 from onnxreduce_cli.model.graph.scope import Scope, scopes
 
-#: Of what metadata is stripped: of nodes; of functions with all that is in them; of everything.
+#: Where metadata is removed: from nodes, from functions with everything in them, or everywhere.
 Strip = Literal["nodes", "functions", "all"]
 
 
@@ -19,12 +19,12 @@ def strip_metadata(model: ModelProto, of: Strip) -> int:
 
     Args:
         model: the model.
-        of: ``nodes`` for those of all nodes; ``functions`` for those of functions, and of the
-            nodes and values in them; ``all`` for those of everything, the model itself included.
+        of: ``nodes`` for all nodes; ``functions`` for functions with the nodes and values in them;
+            ``all`` for everything, the model itself included.
             Producer, domain and version of the model stay: they are fields of their own.
 
     Returns:
-        how many bytes the model is smaller, without its external data.
+        the number of bytes removed from the model.
     """
     before: int = model.ByteSize()
     found = scopes(model)

@@ -1,4 +1,4 @@
-"""Names of values and nodes: fresh ones, and the empty ones of inputs that are absent."""
+"""Names of values and nodes: unused ones, and the empty names of absent inputs."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -7,27 +7,27 @@ from onnxreduce_cli.model.graph.scope import Scope
 
 
 class Names:
-    """The names taken in one tree of scopes, and fresh ones beside them.
+    """The names used in one tree of scopes, from which fresh ones are derived.
 
     A name is fresh in the whole tree, so that no generated value shadows one of an inner or an
     outer graph. The same requests in the same order give the same names.
     """
 
     def __init__(self, tree: Iterable[Scope]) -> None:
-        """Take every name that the given scopes use: as they are when a fresh one is asked for."""
+        """Prepare for a tree of scopes; their names are read when the first fresh one is needed."""
         self._tree = tree
         self._taken: set[str] = set()
-        #: The last number tried for each base: all below it are taken, and stay so.
+        #: The last number tried for each base; all names with smaller numbers are taken.
         self._counts: dict[str, int] = {}
 
     @cached_property
     def _given(self) -> frozenset[str]:
-        """Those of the scopes, which many conversions share; others ask for no fresh one."""
+        """The names of the scopes, which many conversions share."""
         found = [scope.names for scope in self._tree]
         return found[0] if len(found) == 1 else frozenset[str]().union(*found)
 
     def fresh(self, base: str) -> str:
-        """`base`, or `base_1`, `base_2`, ... where that is taken; the result becomes taken."""
+        """Take and return `base`, or the first of `base_1`, `base_2`, ... that is free."""
         count = self._counts.get(base, 0)
         name = f"{base}_{count}" if count else base
         while name in self._taken or name in self._given:
@@ -39,10 +39,10 @@ class Names:
 
 
 def without_absent_last(inputs: Iterable[str]) -> list[str]:
-    """The inputs of a node without those at the end that are absent: to have none means the same.
+    """Return the inputs of a node without absent ones at the end, which mean nothing.
 
     Args:
-        inputs: their names; those of absent ones are empty.
+        inputs: their names; the name of an absent input is empty.
     """
     found = list(inputs)
     while found and not found[-1]:

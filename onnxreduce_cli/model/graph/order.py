@@ -1,8 +1,8 @@
-"""The topological order of a graph's nodes: each after those that compute its inputs.
+"""The topological order of a graph's nodes: each node after the nodes that compute its inputs.
 
-Looking at every name of a large graph takes as long as reading its file. But tools that leave nodes
-out of order add them at the end, so only a graph whose last nodes are out of order, or make what no
-later one reads and the graph does not give, is looked at in full.
+Checking every name of a large graph takes as long as reading its file. But tools that leave nodes
+out of order add them at the end. So a graph is checked in full only if some of its last nodes are
+out of order, or make values that no later node reads and that are no outputs.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from onnx import AttributeProto, GraphProto, NodeProto
 
 from onnxreduce_cli.errors import InvalidModelError
 
-#: How many of the last nodes are looked at.
+#: The number of last nodes that are checked first.
 _LAST = 64
 
 
 def misplaced(nodes: Sequence[NodeProto], outputs: Collection[str]) -> NodeProto | None:
-    """Return the first node that reads an output of a later one, if there is one; see above.
+    """Return the first node that reads an output of a later one; None if there is none.
 
     Args:
-        nodes: a graph's.
+        nodes: the nodes of a graph.
         outputs: the names of the graph's outputs.
     """
-    # First without what graphs within read: each would be looked at once for each around it.
+    # First without subgraphs: nested graphs would be read once for each graph around them.
     suspect = _is_suspect(nodes, outputs, _inputs) and _is_suspect(nodes, outputs, _reads)
     return _first_early(nodes) if suspect else None
 
@@ -55,10 +55,10 @@ def _first_early(nodes: Sequence[NodeProto]) -> NodeProto | None:
 
 
 def in_order(nodes: Sequence[NodeProto]) -> list[NodeProto]:
-    """The nodes with each after those it needs, which come right before it where they came later.
+    """Return nodes in topological order; one that comes too late is put right before its reader.
 
     Raises:
-        InvalidModelError: some need each other.
+        InvalidModelError: there is a cycle.
     """
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     found: list[NodeProto] = []

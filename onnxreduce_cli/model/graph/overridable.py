@@ -1,13 +1,12 @@
 """Stated shapes that count for nothing: those that follow from defaults, or from false sizes.
 
-Initializers that are graph inputs too are defaults, which the caller of a model may override.
-Neither such an initializer is a constant, nor any shape that follows from its value. Shape
-inference takes both for certain, and so did whoever stated what it found in the model's
-value_info. So inference reads the model without these defaults, and a shape that is stated of a
-value, and may follow from a default, counts for nothing: what inference finds without it does.
+Neither such an initializer nor a shape that follows from its value is constant. Shape inference
+takes both for constant, and value_info may hold shapes inferred in this way. So inference gets the
+model without these defaults, and a stated shape that may follow from a default is ignored in favour
+of what is inferred without it.
 
 The same goes for what follows from the sizes of pools that onnx and runtimes count otherwise; see
-`model.types.pool_sizes`.
+`model.graph.pool_sizes`.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from onnx import GraphProto, ModelProto, NodeProto
 from onnxreduce_cli.model.graph.calls import Calls
 from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS
+from onnxreduce_cli.model.graph.pool_sizes import has_miscounted_pool, is_miscounted
 from onnxreduce_cli.model.graph.scope import Scope, with_inner
 from onnxreduce_cli.model.graph.values import ValueType
-from onnxreduce_cli.model.types.pool_sizes import has_miscounted_pool, is_miscounted
 
 #: The inputs whose values decide the shapes of the outputs; None for all of them.
 DECIDING: dict[str, tuple[int, ...] | None] = {
@@ -74,7 +73,7 @@ DECIDING |= {
 
 
 def overridable(model: ModelProto) -> frozenset[str]:
-    """The names of the initializers that the caller of a model may override.
+    """Return the names of the initializers that the caller of a model may override.
 
     Before IR version 4 initializers are always listed among the inputs, and constant.
     """
@@ -87,7 +86,7 @@ def overridable(model: ModelProto) -> frozenset[str]:
 
 
 def drop_defaults(graph: GraphProto, names: frozenset[str]) -> None:
-    """Take initializers from a graph, in place, so that they are inputs only."""
+    """Remove initializers from a graph, in place, so that they are inputs only."""
     for index in reversed(range(len(graph.initializer))):
         if graph.initializer[index].name in names:
             del graph.initializer[index]
@@ -97,7 +96,7 @@ def drop_defaults(graph: GraphProto, names: frozenset[str]) -> None:
 
 
 class _Dependence(IntEnum):
-    """What of a value follows from a default; the shape's includes the value's."""
+    """What follows from a default: nothing, a value, or its shape and so the value too."""
 
     NOTHING = 0
     VALUE = 1
@@ -105,11 +104,11 @@ class _Dependence(IntEnum):
 
 
 class _Dependents:
-    """The values that follow from a default, by the identity of their scope and by name.
+    """The values that follow from a default.
 
     Attributes:
-        values: those of which the value does.
-        shapes: those of which the shape does, and so the value.
+        values: the values that follow from a default, by scope and name.
+        shapes: the values whose shapes, too, follow from one.
     """
 
     def __init__(self) -> None:
@@ -117,7 +116,7 @@ class _Dependents:
         self.shapes: set[tuple[int, str]] = set()
 
     def of(self, scope: Scope, name: str) -> _Dependence:
-        """Return what follows of the value that a scope reads by a name."""
+        """Return what of a value that a scope reads follows from a default."""
         owner = scope.resolve(name) if name else None
         key = (id(owner), name)
         if key in self.shapes:
@@ -125,11 +124,11 @@ class _Dependents:
         return _Dependence.VALUE if key in self.values else _Dependence.NOTHING
 
     def any(self, scope: Scope, names: Iterable[str]) -> _Dependence:
-        """The most that follows of any of the values that a scope reads."""
+        """Return the most that follows from a default of any of these values."""
         return max((self.of(scope, name) for name in names), default=_Dependence.NOTHING)
 
     def take(self, scope: Scope, names: Iterable[str], kind: _Dependence) -> None:
-        """Mark values that a scope defines."""
+        """Add values that a scope defines."""
         if kind is not _Dependence.NOTHING:
             marked = self.values if kind is _Dependence.VALUE else self.shapes
             marked.update((id(scope), name) for name in names if name)
@@ -143,19 +142,19 @@ class StatedTypes:
     """
 
     def __init__(self, model: ModelProto, graphs: Sequence[Scope], calls: Calls) -> None:
-        """Prepare; nothing is looked at yet but the names.
+        """Find the overridable initializers; what follows from them is found when needed.
 
         Args:
             model: the model.
             graphs: the scopes of its graphs, each after the one around it.
-            calls: those of its functions.
+            calls: the calls of its functions.
         """
         self.overridable = overridable(model)
         self._graphs = graphs
         self._calls = calls
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """Return what a scope states of a value that it defines; None where it states nothing."""
+        """Return the type that a scope states for a value of its own; None if it states none."""
         found = scope.declared.get(name)
         if found is None or found.dims is None or not self.follows(scope, name):
             return found
@@ -168,7 +167,7 @@ class StatedTypes:
     def follows(self, scope: Scope, name: str) -> bool:
         """Return whether the shape of a value that a scope defines may follow from a default.
 
-        What a function states of its values is not looked into.
+        For values of functions the answer is always yes where the model has overridable defaults.
         """
         if not self.are_doubtful:
             return False
@@ -206,7 +205,7 @@ class StatedTypes:
                 inner.setdefault(id(scope.owner), []).append(scope)
         for scope in self._graphs:
             if scope.owner is not None and scope.parent is not None:
-                # What it is given changes from one iteration to the next.
+                # Its inputs change from one iteration to the next.
                 marks.take(scope, scope.inputs, marks.any(scope.parent, scope.owner.output))
             for node in scope.nodes:
                 read = [(scope, name) for name in node.input]
@@ -228,7 +227,7 @@ class StatedTypes:
         if self._calls.function_of(node) is not None:
             return _Dependence.SHAPE
         if not is_default(node.domain):
-            return kind  # What its exporter says of its shapes is all there is.
+            return kind  # Only its exporter knows its shapes.
         if node.op_type in ("Shape", "Size"):
             return _Dependence.NOTHING
         indices = DECIDING.get(node.op_type, ())
@@ -239,7 +238,7 @@ class StatedTypes:
 
 
 def _read_within(node: NodeProto, inner: Mapping[int, Sequence[Scope]]) -> list[tuple[Scope, str]]:
-    """Return what the nodes of the graphs within a node read, and what those graphs give."""
+    """Return the values that the graphs within a node read, and their outputs."""
     found: list[tuple[Scope, str]] = []
     waiting = list(inner.get(id(node), ()))
     while waiting:

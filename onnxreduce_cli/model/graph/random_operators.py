@@ -1,4 +1,4 @@
-"""The operators whose results are random."""
+"""Operators with random results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_random(node: NodeProto, opset: int | None, off: Collection[str]) -> bool:
 
     Args:
         node: the node.
-        opset: by which it is read: before 7 an attribute says whether a Dropout drops anything.
+        opset: the opset of the node: before 7 an attribute decides whether Dropout drops anything.
         off: the names of values known to be false, such as a training mode.
     """
     if not is_default(node.domain):

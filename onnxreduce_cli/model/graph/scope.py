@@ -12,13 +12,13 @@ from onnxreduce_cli.model.graph.order import in_order, misplaced
 from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
-#: Operators of the default domain that carry graphs; of other domains any may.
+#: Operators of the default domain that have graphs; any operator of another domain may have some.
 GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 #: A function's domain, name and overload.
 FunctionKey = tuple[str, str, str]
 
-#: Longer labels are cut: a scope's has those of all around it.
+#: The longest label; the label of a scope contains the labels of all scopes around it.
 LABEL = 1000
 
 
@@ -33,7 +33,7 @@ class Scope:
         subgraph: whether it is a graph within another.
         owner: the node whose attribute holds it; None where no node does.
         function: the function that it belongs to, if any.
-        function_key: what nodes name the function by whose scope it is.
+        function_key: domain, name and overload of the function whose body this is, if any.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Scope:
         self.label = label
         self.subgraph = subgraph
         self.owner = owner
-        # None for its own sake: an object that refers to itself is not freed at once.
+        # None for an outermost scope: an object that refers to itself is not freed at once.
         self._root = None if parent is None else parent.root
         self.function: FunctionProto | None = None
         if parent is not None:
@@ -61,7 +61,7 @@ class Scope:
 
     @cached_property
     def function_key(self) -> FunctionKey | None:
-        """What nodes name the function by whose scope this is; None for the scopes of graphs."""
+        """Domain, name and overload of the function whose body this is; None for a graph."""
         function = self.container
         return function_key(function) if isinstance(function, FunctionProto) else None
 
@@ -93,12 +93,12 @@ class Scope:
         return [node.op_type for node in self.nodes]
 
     def producer(self, name: str) -> NodeProto | None:
-        """The node that makes a value."""
+        """Return the node that makes a value; None if none does."""
         return self.producers.get(name)
 
     @cached_property
     def producers(self) -> dict[str, NodeProto]:
-        """The node that makes each value."""
+        """The node that makes each value, by name."""
         found: dict[str, NodeProto] = {}
         for node in self.nodes:
             for name in node.output[:]:
@@ -133,7 +133,7 @@ class Scope:
         container = self.container
         found = {node.name for node in self.nodes}
         found.update(self.producers, self.inputs, self.outputs, self.initializers)
-        # What is said of values that are not there would be said of generated ones.
+        # Types stated for values that do not exist would apply to generated ones of their names.
         found.update([info.name for info in container.value_info])
         if not isinstance(container, FunctionProto):
             found.update(sparse.values.name for sparse in container.sparse_initializer)
@@ -157,7 +157,7 @@ class Scope:
         return found
 
     def resolve(self, name: str) -> Scope | None:
-        """The nearest scope, from here outwards, that defines `name`."""
+        """Return the nearest scope, from here outwards, that defines `name`."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.initializers or name in scope.inputs or name in scope.producers:
@@ -166,7 +166,7 @@ class Scope:
         return None
 
     def describe(self, node: NodeProto) -> str:
-        """A node's name for messages: its own, or that of its first output."""
+        """Return a node's name for messages: its own, or the name of its first output."""
         if node.name:
             return node.name
         output = next((name for name in node.output if name), "")
@@ -174,7 +174,7 @@ class Scope:
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs among a node's attributes, each with a label."""
+    """Yield the graphs among a node's attributes, each with a label."""
     if node.op_type not in GRAPH_OPERATORS and is_default(node.domain):
         return
     for attribute in node.attribute:
@@ -186,7 +186,7 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The nodes and those of the graphs within them, which may nest as deep as files allow."""
+    """Yield nodes and the nodes of graphs within them, at any depth."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
@@ -195,7 +195,7 @@ def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def scopes(model: ModelProto, *, ordered: bool = False) -> list[Scope]:
-    """Every scope of a model, each after the one around it.
+    """Return every scope of a model, each after the one around it.
 
     The main graph comes first, then its subgraphs at any depth, the training graphs (they read
     the main graph's values), then each function with its subgraphs. No recursion: nesting may be
@@ -220,12 +220,12 @@ def scopes(model: ModelProto, *, ordered: bool = False) -> list[Scope]:
 
 
 def function_scopes(function: FunctionProto, label: str) -> list[Scope]:
-    """A function's scopes: that of its body, then its subgraphs at any depth."""
+    """Return the scopes of a function: its body, then its subgraphs at any depth."""
     return list(_with_subgraphs(Scope(function, None, default_opset(function), label)))
 
 
 def by_root(found: Iterable[Scope]) -> dict[int, list[Scope]]:
-    """Scopes in trees, by the identity of the outermost."""
+    """Return scopes grouped into trees, by the identity of the outermost scope."""
     trees: dict[int, list[Scope]] = {}
     for scope in found:
         trees.setdefault(id(scope.root), []).append(scope)
@@ -243,7 +243,7 @@ def called_key(node: NodeProto) -> FunctionKey:
 
 
 def function_label(function: FunctionProto) -> str:
-    """A function as messages name it: domain, name and overload."""
+    """Return a function's name for messages: domain, name and overload."""
     return _label(*function_key(function))
 
 
@@ -261,7 +261,7 @@ def _with_subgraphs(root: Scope, ordered: bool = False) -> Iterator[Scope]:
         yield scope
         inner = []
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
-            # Of others than the default domain's operators any may hold graphs.
+            # Any operator of another domain may have graphs.
             if op_type not in GRAPH_OPERATORS and node.domain in DEFAULT_DOMAINS:
                 continue
             for name, graph in subgraphs(node):

@@ -10,7 +10,7 @@ from onnxreduce_cli.model.graph.scope import subgraphs
 
 
 def used_values(nodes: Iterable[NodeProto]) -> list[str]:
-    """Return the names that each node reads from outside itself, in order, each once."""
+    """Return the names that nodes read, or their subgraphs from outside themselves, each once."""
     found: dict[str, None] = {}
     for node in nodes:
         found.update(dict.fromkeys(name for name in node.input if name))

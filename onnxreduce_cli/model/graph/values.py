@@ -24,7 +24,7 @@ from onnxreduce_cli.errors import InvalidModelError
 #: Dimensions: an int where known, a name where symbolic, None where nothing is known.
 Dims = tuple[int | str | None, ...]
 
-#: The limits of a dtype, of NumPy or of ml_dtypes, which NumPy's own functions do not know; they
+#: The limits of a dtype of NumPy or ml_dtypes; NumPy's own functions do not know the latter. They
 #: have no annotations.
 finfo: Any = ml_dtypes.finfo
 iinfo: Any = ml_dtypes.iinfo
@@ -32,7 +32,7 @@ iinfo: Any = ml_dtypes.iinfo
 #: The most dimensions that an array of NumPy has.
 MOST_DIMS = 64
 
-#: By the attributes that give a Constant's value, from opset 12 on, as no tensor: its dtype.
+#: The dtypes of the attributes that hold a Constant's value other than as a tensor.
 CONSTANT_DTYPES: dict[str, npt.DTypeLike] = {
     "value_int": np.int64,
     "value_ints": np.int64,
@@ -63,18 +63,18 @@ class ValueType(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """True if nothing is left to infer: every dimension is a number, or it has none."""
+        """Whether nothing is left to infer: all dimensions known, or no dense tensor."""
         if not self.elem_type:
             return True
         return self.dims is not None and all(isinstance(dim, int) for dim in self.dims)
 
     def to_proto(self) -> TypeProto:
-        """The type as a protobuf message (dense tensors only)."""
+        """Return the type as a protobuf message (dense tensors only)."""
         return helper.make_tensor_type_proto(self.elem_type, self.dims)
 
 
 def dtype_name(elem_type: int) -> str:
-    """A dtype as schemas spell it: ``float``, ``int64``, ``bfloat16``.
+    """Return a dtype as schemas spell it: ``float``, ``int64``, ``bfloat16``.
 
     Raises:
         InvalidModelError: there is no such dtype, or the installed onnx does not know it.
@@ -89,30 +89,30 @@ def dtype_name(elem_type: int) -> str:
 
 
 def elem_type_of(kind: str) -> int | None:
-    """The dtype of a dense tensor's type as schemas spell it; None for any other type."""
+    """Return the dtype of a type as schemas spell it; None if it is no dense tensor."""
     if not kind.startswith("tensor("):
         return None
     return int(TensorProto.DataType.Value(kind[len("tensor(") : -1].upper()))
 
 
 def tensor_type(elem_type: int, dims: Dims | None) -> ValueType:
-    """The type of a dense tensor."""
+    """Return the type of a dense tensor."""
     return ValueType(f"tensor({dtype_name(elem_type)})", elem_type, dims)
 
 
 def numpy_dtype(elem_type: int) -> np.dtype:
-    """The NumPy (or ml_dtypes) dtype of a tensor element type."""
+    """Return the dtype of NumPy or ml_dtypes for a tensor element type."""
     return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
 
 
 def zeros(elem_type: int, dims: tuple[int, ...] = ()) -> npt.NDArray[Any]:
-    """A tensor of zeros, or of empty strings."""
+    """Return a tensor of zeros, or of empty strings."""
     value = "" if elem_type == TensorProto.STRING else 0
     return np.full(dims, value).astype(numpy_dtype(elem_type))
 
 
 def exactly_in(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[Any] | None:
-    """Return numbers in another dtype; None where that has not all of them. NaN stays NaN.
+    """Return numbers in another dtype; None where it cannot represent one. NaN stays NaN.
 
     Args:
         array: the numbers; no strings.
@@ -121,8 +121,8 @@ def exactly_in(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[Any] | No
     with np.errstate(over="ignore"):
         converted = array.astype(numpy_dtype(elem_type))
     if array.dtype.kind in "iu":
-        # Compared as Python's numbers: a float next to the end of int64 is beyond it, and what
-        # that is cast back to each processor decides for itself.
+        # Compared as Python's numbers: a float next to the end of int64 may be beyond it, and the
+        # result of casting it back depends on the processor.
         wide = converted.astype(np.float64).astype(object)
         return converted if np.array_equal(wide, array.astype(object)) else None
     back = converted.astype(array.dtype)
@@ -157,16 +157,16 @@ def _dim(dim: TensorShapeProto.Dimension) -> int | str | None:
 
 
 def stated_in(container: GraphProto | FunctionProto) -> Iterable[ValueInfoProto]:
-    """Return what a graph or a function states of its values."""
+    """Return the value_info of a graph or a function; of a graph, its inputs and outputs too."""
     if isinstance(container, FunctionProto):
         return container.value_info
     return (*container.input, *container.output, *container.value_info)
 
 
 def forget_negative_dims(infos: Iterable[ValueInfoProto]) -> None:
-    """Leave out, in place, the dimensions that are stated as negative numbers: they are unknown.
+    """Clear, in place, dimensions that are negative numbers, as they are unknown.
 
-    Some exporters write -1 for them, with which shape inference would count.
+    Some exporters write -1 for them, and shape inference would compute with it.
     """
     for info in infos:
         if _states_negative_dims(info.type.SerializeToString()):
@@ -184,7 +184,7 @@ def _states_negative_dims(content: bytes) -> bool:
 
 
 def kind_of(proto: TypeProto) -> str | None:
-    """The type as schemas spell it, or None where the model does not state it."""
+    """Return the type as schemas spell it; None where the model does not state it."""
     which = proto.WhichOneof("value")
     if which in ("tensor_type", "sparse_tensor_type"):
         elem_type = getattr(proto, which).elem_type

@@ -1,8 +1,8 @@
-"""Shape inference over calls of functions that is no more work than there are bodies and types.
+"""Shape inference over calls of functions, once for each body and each way of calling it.
 
-onnx goes through a function's body again for each call of it, and through the bodies that it calls:
-where each of 20 functions calls the next one twice, a million times. Here each body is gone through
-once for the types and attributes with which it is called, however often that is.
+onnx infers a function's body anew at each call, with the bodies of the functions that it calls:
+where each of 20 functions calls the next one twice, a million times. Here each body is inferred
+once for the same types and attributes, however often it is called with them.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ from onnxreduce_cli.model.graph.values import (
 )
 from onnxreduce_cli.model.types.skeleton import call_skeleton
 
-#: Nodes that onnx may go through by itself, as many as it does in half a second.
+#: The most nodes to leave to onnx, which takes half a second for as many.
 LIMIT = 100_000
 
-#: Functions times calls that onnx may go through by itself: it takes all names along to each call,
-#: half a second for 2,000 of both.
+#: The largest product of functions and calls to leave to onnx, which copies the names of all
+#: functions at each call: half a second for 2,000 functions and 2,000 calls.
 NAMES = 4_000_000
 
-#: Bodies that are gone through in any case.
+#: The number of bodies that are inferred in any case.
 BODIES = 1000
 
-#: Elements of a constant that shapes may follow from, at most.
+#: The most elements of a constant that shapes may depend on.
 _SMALL = 1024
 
-#: The types of a call's outputs; None for those that are not known.
+#: The types of a call's outputs; None for unknown ones.
 _Types = Sequence[TypeProto | None]
 
 
@@ -68,9 +68,9 @@ class _Call(NamedTuple):
 
     Attributes:
         function: the function.
-        inputs: the types of what it reads; their sizes have names of the call's own.
+        inputs: the types of its inputs, with dimensions named anew.
         bound: the values of its attributes.
-        names: by the call's names of sizes, those that these have where it stands.
+        names: the names of these dimensions in the calling scope.
     """
 
     function: FunctionProto
@@ -83,21 +83,21 @@ class _Call(NamedTuple):
         return function_key(self.function), self.inputs, frozen(self.bound)
 
 
-#: Goes through nodes: gives each call, and is sent the types of its outputs.
+#: Infers a body: yields each call in it, and is sent the types of the call's outputs.
 _BodyInference = Generator[_Call, _Types, ModelProto]
 
 
 def frozen(bound: Mapping[str, AttributeProto]) -> tuple[tuple[str, bytes], ...]:
-    """Return attributes by the names they are bound to, in a form that can be compared."""
+    """Return attributes by name as a hashable key."""
     return tuple(
         sorted((name, item.SerializeToString(deterministic=True)) for name, item in bound.items())
     )
 
 
 class CalledTypes:
-    """The types that come of calls of a model's functions, each worked out once.
+    """The types of the outputs of calls, inferred once for each way of calling a function.
 
-    Bodies are gone through some ten times each on average; after that no more is known.
+    Each body is inferred ten times on average at most; further calls have unknown types.
     """
 
     def __init__(
@@ -110,24 +110,24 @@ class CalledTypes:
 
         Args:
             model: the model.
-            functions: those that nodes can name.
-            infer: onnx's shape inference of a model without functions; None where that fails.
+            functions: its functions, by domain, name and overload.
+            infer: onnx's shape inference of a model without functions; it returns None on failure.
         """
         self._model = model
         self._functions = functions
         self._run = infer
         self._outputs: dict[tuple[object, ...], _Types] = {}
-        #: How often bodies may still be gone through: each call may come with a size of its own.
+        #: How many bodies may still be inferred: each call may have dimensions of its own.
         self._left = BODIES + 10 * len(functions)
 
     def infer(self, skeleton: ModelProto) -> ModelProto:
-        """Infer the types of a model's values, as onnx does; calls within subgraphs tell nothing.
+        """Infer the types of a model's values, as onnx does, but not of calls within subgraphs.
 
         Args:
-            skeleton: a model of which only the graph is looked at; its functions may be left out.
+            skeleton: a model, perhaps without its functions, which are not read.
 
         Returns:
-            a copy with the types stated.
+            a copy with the types in its value_info.
         """
         return self._infer(ModelProto.FromString(skeleton.SerializeToString()))
 
@@ -149,7 +149,7 @@ class CalledTypes:
             wanted = call.key
             answer = self._outputs.get(wanted)
             if answer is None and (wanted in under_way or not self._left):
-                answer = ()  # It calls itself, or with sizes that never end: nothing is known.
+                answer = ()  # It calls itself, or there are ever new dimensions: unknown.
             elif answer is None:
                 self._left -= 1
                 given = call.inputs, call.bound, self._functions
@@ -157,7 +157,7 @@ class CalledTypes:
                 under_way[wanted] = self._walk(body)
 
     def _walk(self, skeleton: ModelProto) -> _BodyInference:
-        """Infer what stands between calls with the types of what these give."""
+        """Infer the nodes between calls, given the types of the calls' outputs."""
         graph = skeleton.graph
         types = _stated(graph)
         tensors = {tensor.name: tensor for tensor in graph.initializer}
@@ -195,10 +195,10 @@ class CalledTypes:
         tensors: Mapping[str, TensorProto],
         names: _SizeNames,
     ) -> Sequence[NodeProto]:
-        """Infer the types of what nodes without calls give; adds to `types`.
+        """Infer the outputs of nodes that are no calls; adds to `types`.
 
         Returns:
-            the nodes, with types stated in the graphs within them.
+            the nodes, with value_info in the graphs within them.
         """
         if not nodes:
             return nodes
@@ -227,10 +227,10 @@ class CalledTypes:
 
 
 class _SizeNames:
-    """The names of the sizes in one body, those among them that onnx makes up.
+    """The names of the dimensions in one body, which replace names that onnx has generated.
 
-    It makes up the same ones in each part of a body and for each call, but for those that it is
-    given: where sizes have one name, they count as equal.
+    onnx generates the same names in each part of a body and for each call, though dimensions of one
+    name count as equal.
     """
 
     def __init__(self, stated: Iterable[ValueInfoProto]) -> None:
@@ -238,7 +238,7 @@ class _SizeNames:
         self._free = (name for number in count() if (name := f"unk__{number}") not in taken)
 
     def rename(self, found: TypeProto, names: dict[str, str]) -> None:
-        """Name the sizes of a type, in place: one that is not among `names` gets one of its own."""
+        """Rename the dimensions of a type, in place; adds fresh names to `names` where needed."""
         for dim in _dims(found):
             name = dim.dim_param
             if name and name not in names:
@@ -248,7 +248,7 @@ class _SizeNames:
 
 
 def _dims(found: TypeProto) -> Iterator[TensorShapeProto.Dimension]:
-    """The sizes that a type states, of the elements of sequences too."""
+    """Yield the dimensions of a type, or of the elements of a sequence or an optional."""
     which = found.WhichOneof("value")
     while which in ("sequence_type", "optional_type"):
         found = getattr(found, which).elem_type
@@ -258,14 +258,14 @@ def _dims(found: TypeProto) -> Iterator[TensorShapeProto.Dimension]:
 
 
 def _inner_infos(nodes: Iterable[NodeProto]) -> Iterator[ValueInfoProto]:
-    """What the graphs within nodes state of their values."""
+    """Yield the value_info of the graphs within nodes."""
     for node in with_inner(nodes):
         for _, graph in subgraphs(node):
             yield from stated_in(graph)
 
 
 def _constant(node: NodeProto) -> TensorProto | None:
-    """What a Constant gives, if shapes may follow from it: for parts that it is no node of."""
+    """Return the tensor of a Constant, if shapes may depend on it; None otherwise."""
     for attribute in node.attribute if is_default(node.domain) else ():
         if attribute.name == "value" and prod(attribute.t.dims) <= _SMALL:
             tensor = TensorProto.FromString(attribute.t.SerializeToString())
@@ -283,7 +283,7 @@ def _call(
     types: Mapping[str, TypeProto],
     tensors: Mapping[str, TensorProto],
 ) -> _Call:
-    # References are resolved in the body that holds the call, before it is gone through.
+    # References are resolved in the body of the caller, before it is inferred.
     bound = attributes.of_call(node, function)
     names: dict[str, str] = {}
     inputs: list[ValueType | None] = []
@@ -292,7 +292,7 @@ def _call(
         if name in tensors:
             known = tensor_type(tensors[name].data_type, tuple(tensors[name].dims))
         if known is not None and known.dims is not None:
-            # A call whose sizes differ in name alone gives the same but for these names.
+            # Calls whose dimensions differ in name only have the same result but for the names.
             dims = [
                 names.setdefault(dim, f"given__{len(names)}") if isinstance(dim, str) else dim
                 for dim in known.dims
@@ -303,7 +303,7 @@ def _call(
 
 
 def _merged(stated: TypeProto | None, found: TypeProto) -> TypeProto:
-    """What is stated of a value, and found of it besides."""
+    """Return a stated type combined with an inferred one."""
     if stated is None:
         return found
     both = merge(from_proto(stated), from_proto(found))
@@ -316,7 +316,7 @@ def _stated(graph: GraphProto) -> dict[str, TypeProto]:
 
 
 def _state(graph: GraphProto, nodes: list[NodeProto], types: Mapping[str, TypeProto]) -> None:
-    """Put nodes in the place of a graph's own, and state the types of its values."""
+    """Replace a graph's nodes, and its value_info by types."""
     del graph.node[:], graph.value_info[:]
     graph.node.extend(nodes)
     given = {info.name for info in (*graph.input, *graph.output)}

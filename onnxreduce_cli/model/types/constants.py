@@ -1,8 +1,8 @@
 """Values that are the same for every run of a model, in whole or in part.
 
-Found through initializers, every form of Constant, outer scopes, Identity, and small computations
-on constants and known shapes. Each value is worked out once, and without recursion: a chain may be
-as long as the model, and the result does not depend on the order of look-ups.
+They come from initializers, every form of Constant, outer scopes, Identity, and small computations
+on constants and known shapes. Each value is computed once, and without recursion: a chain may be as
+long as the model, and the result does not depend on the order of look-ups.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import onnx
 from onnx import FunctionProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.graph import folding
 from onnxreduce_cli.model.graph.calls import Calls, Unknown
 from onnxreduce_cli.model.graph.domains import is_default
@@ -31,32 +32,32 @@ from onnxreduce_cli.model.graph.values import (
 
 Array = npt.NDArray[Any]
 
-#: Works out one value: gives a scope and the name of each value that it needs, and is sent that.
+#: Computes one value: yields scope and name of each value that it needs, and is sent that value.
 Work = Generator[tuple[Scope, str], Folded | None, Folded | None]
 
-#: Operators of which the result may be known before the run.
+#: Operators whose results may be known before the run.
 _FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
 
 
 class KnownTypes(Protocol):
-    """The types of values as far as they are known; see `model.types.facts.Facts`."""
+    """The known types of a model's values; see `model.types.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """A value's type as far as it is known."""
+        """Return a value's type; None if it is not known."""
 
 
 class KnownConstants(ABC):
-    """Values known before the run, in whole or in part; a subclass says which, and where from.
+    """Values known before the run, in whole or in part; subclasses define which values.
 
     Attributes:
         calls: the calls of the model's functions.
     """
 
     def __init__(self, calls: Calls, base_dir: str) -> None:
-        """Prepare; nothing is worked out yet.
+        """Prepare; nothing is computed yet.
 
         Args:
-            calls: those of the model's functions.
+            calls: the calls of the model's functions.
             base_dir: the folder that external data is relative to.
         """
         self.calls = calls
@@ -64,10 +65,10 @@ class KnownConstants(ABC):
         self._folded: dict[tuple[int, str], Folded | None] = {}
 
     def constant(self, scope: Scope, name: str) -> Array | None:
-        """A value that is the same for every run: an array, or None where it is not known.
+        """Return a value that is the same in every run; None where there is none or it is unknown.
 
-        An initializer that is also a graph input is no constant: the caller may override it. In a
-        function, an input that every call gives the same constant is one.
+        An initializer that is also a graph input is no constant: the caller may override it. An
+        input of a function is a constant if every call gives the same one.
         """
         folded = self.folded(scope, name)
         return None if folded is None else folded.constant
@@ -82,7 +83,7 @@ class KnownConstants(ABC):
         dims = None if known_type is None else known_type.dims
         length = dims[0] if dims is not None and len(dims) == 1 else None
         # No list of axes or sizes is longer, whatever the model states.
-        if not isinstance(length, int) or length > folding.LIMIT:
+        if not isinstance(length, int) or length > MOST_ELEMENTS:
             return None
         return (None,) * length
 
@@ -91,7 +92,7 @@ class KnownConstants(ABC):
         owner = self._owner(scope, name)
         if owner is None:
             return self._from_outside(scope, name)
-        # The name alone, not what a `Value` knows: that refers to these facts, which would be kept.
+        # A `Value` is a string that refers to these facts, and would keep them in memory.
         name = str(name)
         key = (id(owner), name)
         if key in self._folded:
@@ -112,26 +113,26 @@ class KnownConstants(ABC):
                 continue
             wanted = (id(owner), name)
             answer = self._folded.get(wanted)
-            # What is under way already reads itself, which is not valid: nothing is known of it.
+            # A value that depends on itself is invalid, and unknown.
             if wanted not in self._folded and wanted not in under_way:
                 under_way[wanted] = self._work(owner, name)
         return answer
 
     @abstractmethod
     def _owner(self, scope: Scope, name: str) -> Scope | None:
-        """Return the scope that defines a value; None where it is not one of these."""
+        """Return the scope that defines a value; None where the value is defined elsewhere."""
 
     @abstractmethod
     def _work(self, owner: Scope, name: str) -> Work:
-        """Work a value out, given the values that it follows from."""
+        """Compute a value from the values that it depends on."""
 
     @abstractmethod
     def _from_outside(self, scope: Scope, name: str) -> Folded | None:
-        """Return a value that is not one of these, as far as it is known."""
+        """Return a value that is defined elsewhere, as far as it is known."""
 
     @abstractmethod
     def _type(self, scope: Scope, name: str) -> ValueType | None:
-        """A value's type as far as it is known."""
+        """Return a value's type; None if it is not known."""
 
     @abstractmethod
     def _shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
@@ -143,7 +144,7 @@ class KnownConstants(ABC):
             return None
         if self.calls.function_of(node) is not None:
             return None
-        # Checked first: in the usual chains of nodes the first input decides.
+        # Checked first: in most chains of nodes the first input is unknown if any is.
         if node.op_type in folding.STRICT:
             for name in node.input:
                 if (yield scope, name) is None:
@@ -181,12 +182,12 @@ class KnownConstants(ABC):
         return None if sizes is None else Folded.whole(np.array(sizes.prod(), np.int64))
 
     def _list_of_unknown(self, scope: Scope, name: str) -> Folded | None:
-        """A list of integers of which only the length is known; None if that is not."""
+        """Return a list of unknown integers of known length; None if the length is unknown."""
         known = self._type(scope, name)
         if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
             return None
         length = known.dims[0] if known.dims else None
-        if not isinstance(length, int) or length > folding.LIMIT:
+        if not isinstance(length, int) or length > MOST_ELEMENTS:
             return None
         return Folded(np.zeros(length, np.int64), np.zeros(length, bool))
 
@@ -202,19 +203,19 @@ class KnownConstants(ABC):
 
     def _array(self, tensor: TensorProto) -> Array | None:
         dims = tensor.dims
-        if len(dims) > MOST_DIMS or np.prod([float(dim) for dim in dims]) > folding.LIMIT:
+        if len(dims) > MOST_DIMS or np.prod([float(dim) for dim in dims]) > MOST_ELEMENTS:
             return None
         if tensor.data_location != TensorProto.EXTERNAL:
             return numpy_helper.to_array(tensor)
         try:
             return numpy_helper.to_array(tensor, self._base_dir)
         except (OSError, ValueError, TypeError, onnx.checker.ValidationError):
-            return None  # It cannot be read here; whoever runs the model says so.
+            return None  # It cannot be read; running the model reports why.
 
     def _dense(self, sparse: SparseTensorProto) -> Array | None:
         values, indices = self._array(sparse.values), self._array(sparse.indices)
         dims = tuple(sparse.dims)
-        if values is None or indices is None or np.prod([float(d) for d in dims]) > folding.LIMIT:
+        if values is None or indices is None or np.prod([float(d) for d in dims]) > MOST_ELEMENTS:
             return None
         dense = np.zeros(dims, numpy_dtype(sparse.values.data_type))
         where = np.unravel_index(indices, dims) if indices.ndim == 1 else tuple(indices.T)
@@ -232,7 +233,7 @@ class KnownConstants(ABC):
         return (yield from self._fold_node(owner, owner.producers[name], owner.opset or 0))
 
     def _fold_argument(self, owner: Scope, name: str) -> Work:
-        """A function's input: the constant that all calls give."""
+        """Compute a function's input: the constant that all calls give."""
         function = owner.container
         if not isinstance(function, FunctionProto):
             return None
@@ -251,11 +252,11 @@ class ModelConstants(KnownConstants):
     """The values of the given model, as far as they are known before the run."""
 
     def __init__(self, calls: Calls, types: KnownTypes, base_dir: str) -> None:
-        """Prepare; nothing is worked out yet.
+        """Prepare; nothing is computed yet.
 
         Args:
-            calls: those of the model's functions.
-            types: what is known of the types of the model's values.
+            calls: the calls of the model's functions.
+            types: the known types of the model's values.
             base_dir: the folder that external data is relative to.
         """
         super().__init__(calls, base_dir)
@@ -263,7 +264,7 @@ class ModelConstants(KnownConstants):
         self._marks: dict[tuple[int, str, int], int] = {}
 
     def forget(self) -> None:
-        """Forget what was folded: more is known of types than when it was."""
+        """Drop all results, as more types are known now."""
         self._folded.clear()
 
     def shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
@@ -275,9 +276,9 @@ class ModelConstants(KnownConstants):
         return shape
 
     def kept_dims(self, sizes: Folded | None, scope: Scope, data: str) -> tuple[bool, ...]:
-        """Return for each of a list of sizes whether it is the unknown dimension of `data` there.
+        """Return for each of a list of sizes whether it is that unknown dimension of `data`.
 
-        False for those known before the run; empty where the list is not known at all.
+        False for sizes known before the run; empty where nothing is known of the list.
         """
         owner = scope.resolve(data)
         if sizes is None or sizes.values.ndim != 1 or owner is None:

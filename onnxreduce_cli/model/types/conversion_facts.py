@@ -1,4 +1,4 @@
-"""Types and constants of the values in one conversion: those that it adds, and the model's own."""
+"""Types and constants of the values in one conversion: generated ones, and the model's own."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _Value = tuple[int, str]
 
 
 class _Generated(NamedTuple):
-    """What makes a generated value.
+    """The origin of a generated value.
 
     Attributes:
         node: the node; its outputs may have other names by now, see `simplification.simplified`.
-        opset: that by which it is read.
-        scope: where it is.
-        place: which of its outputs the value is, from 0.
+        opset: the opset of the node.
+        scope: its scope.
+        place: the index of the value among its outputs.
     """
 
     node: NodeProto
@@ -46,12 +46,12 @@ class _Generated(NamedTuple):
 
 
 class UnknownValue(NamedTuple):
-    """A value of unknown type, or rank, that does not follow from others of which it is known.
+    """A value whose type, or rank, is unknown although those of its node's inputs are known.
 
     Attributes:
-        scope: where it is.
+        scope: its scope.
         node: the node that makes it.
-        name: the value.
+        name: its name.
     """
 
     scope: Scope
@@ -62,15 +62,15 @@ class UnknownValue(NamedTuple):
 class ConversionFacts(KnownConstants):
     """Types and constants of the values that a conversion generates, and of the model's own.
 
-    Generated values are made known by `declare`, `declare_type` and `define`. They end with the
-    conversion, while what is known of the model is shared.
+    Generated values are registered by `declare`, `declare_type` and `define`. They belong to one
+    conversion, while the facts of the model are shared by all.
 
     Attributes:
         model: the facts of the model as it is given.
     """
 
     def __init__(self, model: Facts) -> None:
-        """Begin a conversion of a model of which `model` is known."""
+        """Begin a conversion of a model with given facts."""
         super().__init__(model.calls, model.base_dir)
         self.model = model
         self._generated: dict[_Value, _Generated] = {}
@@ -89,16 +89,16 @@ class ConversionFacts(KnownConstants):
             self._generated[id(scope.root), name] = _Generated(node, opset, scope, places[name])
 
     def declare_type(self, scope: Scope, name: str, value_type: ValueType | None) -> None:
-        """Make a generated value's type known outright."""
+        """Register the type of a generated value."""
         self._types[id(scope.root), str(name)] = value_type
 
     def define(self, scope: Scope, name: str, array: Array, elem_type: int) -> None:
-        """Make a generated constant known."""
+        """Register a generated constant."""
         self._arrays[id(scope.root), str(name)] = array
         self.declare_type(scope, name, tensor_type(elem_type, array.shape))
 
     def generated(self, scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
-        """Return the generated node that makes a value, and where it is; None for the model's."""
+        """Return the generated node that makes a value, with its scope; None for other values."""
         found = self._generated.get((id(scope.root), name))
         return None if found is None else (found.scope, found.node)
 
@@ -120,12 +120,12 @@ class ConversionFacts(KnownConstants):
         return owner.declared.get(name)
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
-        """A dense tensor's `TensorProto.DataType`, if known."""
+        """Return a dense tensor's `TensorProto.DataType`; None if it is not known."""
         kind = self.kind(scope, name)
         return None if kind is None else elem_type_of(kind)
 
     def kind(self, scope: Scope, name: str) -> str | None:
-        """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
+        """Return a value's type as schemas spell it; cheaper than `type`, without shapes."""
         key = (id(scope.root), str(name))
         if key not in self._types:
             if key in self._generated:
@@ -146,7 +146,7 @@ class ConversionFacts(KnownConstants):
         if not is_default(node.domain):
             return None
         if node.op_type == "If":
-            # Its branches read values around them, of which the inference of one node knows none.
+            # Its branches read outer values, which the inference of a single node does not see.
             graphs = [item.g for item in node.attribute if item.HasField("g")]
             return common_type([self._type_within(scope, opset, graph, place) for graph in graphs])
         return self._infer_node(key) or self._type_of_inputs(key)
@@ -166,11 +166,11 @@ class ConversionFacts(KnownConstants):
         return self.type(inner, name)
 
     def _type_of_inputs(self, key: _Value) -> ValueType | None:
-        """The type that a generated node's output shares with an input, or that a Cast names."""
+        """Return the type that an output of a node shares with an input, or that a Cast names."""
         node, opset, scope, _ = self._generated[key]
         to = attributes.find(node, "to") if node.op_type == "Cast" else None
         if to is not None:
-            # Inference knows nothing of Cast below 6, nor of one from a dtype that came later.
+            # There is no inference of Cast below 6, nor of one from a dtype that came later.
             known = self.type(scope, node.input[0])
             number = to.i if opset >= 6 else TensorProto.DataType.Value(to.s.decode())
             return tensor_type(number, None if known is None else known.dims)
@@ -178,7 +178,7 @@ class ConversionFacts(KnownConstants):
         return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)
 
     def _kind_of_inputs(self, key: _Value) -> str | None:
-        """The kind of a generated node's output that its schema says is that of an input."""
+        """Return the type of an output that must be that of an input by the node's schema."""
         if key in self._kinds:
             return self._kinds[key]
         node, opset, scope, place = self._generated[key]
@@ -198,7 +198,7 @@ class ConversionFacts(KnownConstants):
         """Return the type that onnx's inference of a single node gives for one of its outputs."""
         node, opset, scope, place = self._generated[key]
         if node.op_type == "Scan" and opset < 9:
-            return None  # It looks into the body, which onnx 1.19 cannot do there, and dies.
+            return None  # onnx 1.19 crashes there, as it infers the body.
         try:
             outputs = infer_outputs(self, scope, node, opset, self.model.model.ir_version)
         except (
@@ -207,8 +207,8 @@ class ConversionFacts(KnownConstants):
             onnx.checker.ValidationError,
             ValueError,
         ):
-            # It cannot be there with these types, or holds graphs deeper than onnx reads; whoever
-            # needs the type says so.
+            # It is invalid with these types, or its graphs nest deeper than onnx reads; reported
+            # where the type is needed.
             return None
         proto = outputs.get(node.output[place])
         return None if proto is None else from_proto(proto)
@@ -218,16 +218,16 @@ class ConversionFacts(KnownConstants):
         return self.model.allowed_kinds(scope, name)
 
     def first_unknown(self, scope: Scope, name: str, *, dtype: bool) -> UnknownValue | None:
-        """Return the value behind which it is not known what a value is.
+        """Return the value that is the reason why the dtype or rank of another is unknown.
 
         Args:
             scope: where the value is read.
             name: its name.
-            dtype: whether its dtype is not known; else it is its rank.
+            dtype: whether its dtype is unknown; otherwise its rank is.
 
         Returns:
-            the first value on the way to it, made by a node of the model, for which that is so;
-            None where there is none.
+            the first unknown value that it depends on, made by a node of the model; None where
+            there is none.
         """
         seen: set[tuple[int, str]] = set()
         while True:
@@ -250,13 +250,13 @@ class ConversionFacts(KnownConstants):
     def _unknown_input(
         self, scope: Scope, node: NodeProto, *, dtype: bool
     ) -> tuple[Scope, str] | None:
-        """Return what a node's outputs follow from whose dtype, or else rank, is not known.
+        """Return a value that a node's outputs depend on and whose dtype, or rank, is unknown.
 
-        That is an input, or what a graph within the node gives.
+        That is an input, or an output of a graph within the node.
         """
         if not is_default(node.domain):
             return None
-        # The rank of what Reshape gives follows from the other input alone.
+        # The rank of Reshape's output depends on its second input alone.
         names = node.input[1:] if node.op_type == "Reshape" and not dtype else node.input[:]
         read = [(scope, name) for name in names if name]
         for _, graph in subgraphs(node):
@@ -272,7 +272,7 @@ class ConversionFacts(KnownConstants):
     # Constants
 
     def kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
-        """Return for each of a list of sizes whether it is the dimension of `data` there."""
+        """Return for each element of a list of sizes whether it is that dimension of `data`."""
         return self.model.constants.kept_dims(self.folded(scope, sizes), scope, data)
 
     def _is_generated(self, scope: Scope, name: str) -> bool:

@@ -1,7 +1,7 @@
 """The facts of a model as it is given, such as types and constants, each computed once on demand.
 
-Nothing here depends on the target opset, so all conversions of a model share one `Facts`. Those of
-the values that a conversion adds are in `conversion_facts`.
+Nothing here depends on the target opset, so all conversions of a model share one `Facts`. The facts
+of values that a conversion adds are in `conversion_facts`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
+from onnxreduce_cli.model.gate.model import check_model
 from onnxreduce_cli.model.graph.calls import Calls
 from onnxreduce_cli.model.graph.overridable import StatedTypes
-from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, by_root
+from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, by_root, scopes
 from onnxreduce_cli.model.graph.values import ValueType, elem_type_of
 from onnxreduce_cli.model.types.constants import Array, ModelConstants
 from onnxreduce_cli.model.types.model_types import ModelTypes
@@ -27,9 +28,9 @@ class Facts:
     Attributes:
         model: the model, which must not change while the facts are in use.
         scopes: its scopes.
-        calls: the calls of its functions, and what they give for attributes.
-        constants: what is known of its values before the run, in whole or in part.
-        stated: what it states of their types.
+        calls: the calls of its functions, and the values that they give attributes.
+        constants: its values that are known before the run, in whole or in part.
+        stated: the types that it states.
         base_dir: the folder that external data is relative to.
     """
 
@@ -46,13 +47,13 @@ class Facts:
             model: the model, which must not change while the facts are in use.
             found: `scopes(model)`.
             base_dir: the folder that external data is relative to.
-            functions: the model's functions; those that the scopes are of if None.
+            functions: the model's functions; None for the functions whose scopes are given.
         """
         self.model = model
         self.scopes = list(found)
         self.calls = Calls(found, functions)
         self.base_dir = base_dir
-        #: The identities of its nodes that can be there, as far as was asked.
+        #: The identities of its nodes that were found to be valid.
         self._sound: set[int] = set()
         self._trees = by_root(found)
         self._own = {id(scope) for scope in found}
@@ -72,30 +73,30 @@ class Facts:
     # Scopes
 
     def tree(self, scope: Scope) -> list[Scope]:
-        """The scopes of the model within the outermost one around `scope`, that one first."""
+        """Return the scopes within the outermost one around `scope`, the outermost first."""
         return self._trees[id(scope.root)]
 
     def inner(self, graph: GraphProto) -> Scope | None:
-        """The scope of one of the model's own subgraphs."""
+        """Return the scope of one of the model's own subgraphs."""
         if not self._by_container:
             self._by_container = {id(scope.container): scope for scope in self.scopes}
         return self._by_container.get(id(graph))
 
     def owns(self, scope: Scope) -> bool:
-        """Return whether a scope is one of the model's, and not of a graph that is generated."""
+        """Return whether a scope belongs to the model, and not to a generated graph."""
         return id(scope) in self._own
 
     def without_functions(self) -> Facts:
-        """Facts of the model's graphs alone, to which functions' scopes are added one by one."""
+        """Return facts of the model's graphs alone, to which functions are added one by one."""
         graphs = [scope for scope in self.scopes if scope.function is None]
         other = Facts(self.model, graphs, self.base_dir, self.calls.functions)
-        # What shape inference found there is the same, whichever copy of a function is called.
+        # The inferred types of graphs are the same, whichever copy of a function is called.
         other._inference.take_graphs(self._inference)
         other._sound = {*self._sound}
         return other
 
     def add_scopes(self, tree: Sequence[Scope]) -> None:
-        """Take in a function's scopes, once all calls of it are known."""
+        """Add a function's scopes, once all calls of it are known."""
         self.scopes += tree
         self._own |= {id(scope) for scope in tree}
         self._trees |= by_root(tree)
@@ -103,9 +104,9 @@ class Facts:
         self.calls.add(tree)
 
     def is_read(self, scope: Scope, name: str) -> bool:
-        """Return whether a node reads the value, or a graph has it as an output.
+        """Return whether a node reads a value, or a graph has it as an output.
 
-        True for a value that no node of the model computes: it was generated to be read.
+        True for a value that no node of the model computes, as generated values are read.
         """
         root = scope.root
         if id(root) not in self._unread:
@@ -117,7 +118,7 @@ class Facts:
         return name not in self._unread[id(root)]
 
     def readers(self, scope: Scope, name: str) -> Sequence[NodeProto]:
-        """The nodes that read a value, those in graphs within the scope as well."""
+        """Return the nodes that read a value, also in graphs within the scope."""
         root = scope.root
         if id(root) not in self._readers:
             found = self._readers[id(root)] = {}
@@ -133,12 +134,12 @@ class Facts:
         return self._types.type(scope, name)
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
-        """A dense tensor's `TensorProto.DataType`, if known."""
+        """Return a dense tensor's `TensorProto.DataType`; None if it is not known."""
         kind = self.kind(scope, name)
         return None if kind is None else elem_type_of(kind)
 
     def kind(self, scope: Scope, name: str) -> str | None:
-        """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
+        """Return a value's type as schemas spell it; cheaper than `type`, without shapes."""
         return self._types.kind(scope, name)
 
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
@@ -146,10 +147,10 @@ class Facts:
         return self._types.allowed_kinds(scope, name)
 
     def contradiction(self, scope: Scope, node: NodeProto) -> str | None:
-        """Return why a node of the model cannot be there with what is known around it, if so.
+        """Return why a node of the model is invalid with the facts around it; None if it is not.
 
-        Nothing is said of nodes with graphs, with references to attributes, and with inputs of
-        which no dense type is known.
+        Nodes with graphs, with references to attributes, or with inputs of unknown type are not
+        checked.
         """
         if id(node) in self._sound:
             return None
@@ -161,13 +162,13 @@ class Facts:
     def contradiction_of_constants(
         self, scope: Scope, node: NodeProto, names: Collection[str]
     ) -> str | None:
-        """Return the same as far as it follows from the named constants, without any types."""
+        """Return the same as far as it follows from the named constants, without types."""
         return self._contradictions.of_constants(scope, node, names)
 
     # Constants
 
     def constant(self, scope: Scope, name: str) -> Array | None:
-        """A value that is the same for every run, or None; see `Constants.constant`."""
+        """Return a value that is the same in every run, or None; see `KnownConstants.constant`."""
         return self.constants.constant(scope, name)
 
     def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
@@ -178,3 +179,18 @@ class Facts:
         """Drop the results computed before shape inference found more types."""
         self._types.forget()
         self.constants.forget()
+
+
+def admit(model: ModelProto, base_dir: str = "") -> Facts:
+    """Check a model at the gate, and return its facts, which are computed when needed.
+
+    Args:
+        model: the model.
+        base_dir: the folder that external data is relative to.
+
+    Raises:
+        InvalidModelError: what is wrong with it, and where.
+    """
+    found = scopes(model)
+    check_model(model, found)
+    return Facts(model, found, base_dir)

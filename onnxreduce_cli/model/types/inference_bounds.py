@@ -1,8 +1,8 @@
-"""Which models onnx's shape inference may take much memory for, or end the process on.
+"""Bounds on the memory of onnx's shape inference, and models on which it may end the process.
 
-Inference keeps a list of numbers for each value of rank 1 that sizes may be computed with, of as
-many as its shape states, and such lists and ranks may double from node to node: 41 nodes that join
-a list with itself take terabytes. Here these are bounded; in doubt a model may take much.
+Inference keeps a list of numbers for each value of rank 1 from which sizes may be computed, as long
+as its shape states, and such lists and ranks may double from node to node: 41 nodes that join a
+list with itself take terabytes. Where the bounds are not certain, a model may take much.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from onnx import (
     numpy_helper,
 )
 
+from onnxreduce_cli.model.gate.attribute_ranges import range_problem
+from onnxreduce_cli.model.graph.attributes import find
 from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS
 from onnxreduce_cli.model.graph.scope import (
     GRAPH_OPERATORS,
@@ -30,28 +32,32 @@ from onnxreduce_cli.model.graph.scope import (
     with_inner,
 )
 
-#: Lists of more elements, and larger ranks, are much.
+#: The longest list, and the largest rank, that do not count as much.
 _MOST = 1 << 20
 
-#: Operators whose inference ends the process where the type of their input is not known.
+#: Operators whose inference ends the process if the type of their input is unknown.
 _ENDING = frozenset({"DictVectorizer", "RegexFullMatch"})
 
 #: The same at version 1 of ai.onnx.ml.
 _ENDING_ML_1 = _ENDING | {"LabelEncoder"}
 
-#: Operators whose outputs onnx keeps no list for, whatever it keeps for their inputs.
+#: Attributes on some of whose values inference ends the process, by operator. Where a function sets
+#: one, each call of it may give another.
+_ENDING_ATTRIBUTES = {"GatherND": "batch_dims", "Split": "num_outputs"}
+
+#: Operators for whose outputs onnx keeps no list.
 _WITHOUT_LIST = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
 
-#: Operators whose outputs are as large as the integers say that they read.
+#: Operators whose inputs or attributes state the size of their outputs.
 _SIZED = _WITHOUT_LIST | {
     "BlackmanWindow", "CenterCropPad", "HammingWindow", "HannWindow", "Optional", "Pad",
     "RandomNormal", "RandomUniform", "Reshape", "Resize", "Upsample",
 }  # fmt: skip
 
-#: Lists of more integers are no sizes.
+#: The most integers of a list of sizes.
 _FEW = 1024
 
-#: Nodes of functions that are followed, as often as they are called, and calls in calls.
+#: The most nodes of functions that are followed, counted at each call, and the most nested calls.
 _MOST_NODES, _DEEPEST = 200_000, 100
 
 
@@ -64,6 +70,8 @@ def may_take_much(model: ModelProto) -> bool:
     imports = [*model.opset_import, *(i for item in model.functions for i in item.opset_import)]
     first_ml = any(entry.domain == "ai.onnx.ml" and entry.version == 1 for entry in imports)
     if not op_types.isdisjoint(_ENDING_ML_1 if first_ml else _ENDING):
+        return True
+    if any(_may_end(node) for node in nodes if node.op_type in _ENDING_ATTRIBUTES):
         return True
     graphs = [model.graph]
     if not GRAPH_OPERATORS.isdisjoint(op_types):
@@ -80,6 +88,14 @@ def may_take_much(model: ModelProto) -> bool:
     return bounds.largest > _MOST
 
 
+def _may_end(node: NodeProto) -> bool:
+    """Return whether inference may end the process on the value of a node's attribute."""
+    attribute = find(node, _ENDING_ATTRIBUTES[node.op_type])
+    return attribute is not None and (
+        bool(attribute.ref_attr_name) or range_problem(node) is not None
+    )
+
+
 def _declared(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[list[int]]:
     """Yield the dimensions of each declared shape, and the length of each list that is stored."""
     values = [item for graph in graphs for item in (*graph.input, *graph.output, *graph.value_info)]
@@ -93,7 +109,7 @@ def _declared(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[list[
 
 
 def _dims(declared: TypeProto) -> list[int]:
-    """Return the dimensions of a type, or of its elements' type, with 1 for what is no number."""
+    """Return the dimensions of a type, or of its elements' type, with 1 for unknown ones."""
     kind = declared.WhichOneof("value")
     while kind in ("sequence_type", "optional_type"):
         declared = getattr(declared, kind).elem_type
@@ -119,7 +135,7 @@ def _constants(
 
 
 def _numbers(attribute: AttributeProto) -> Sequence[int]:
-    """Return the integers of an attribute, those of a tensor too."""
+    """Return the integers of an attribute, or of its tensor or type."""
     if attribute.type == AttributeProto.TENSOR:
         return _integers(attribute.t)
     if attribute.type == AttributeProto.TYPE_PROTO:
@@ -128,7 +144,7 @@ def _numbers(attribute: AttributeProto) -> Sequence[int]:
 
 
 def _integers(tensor: TensorProto) -> Sequence[int]:
-    """Return the integers of a tensor; none if it is no list of few that is stored in the model."""
+    """Return the integers of a tensor; empty if they are many, or not stored in the model."""
     if tensor.data_type != TensorProto.INT64 or math.prod(tensor.dims) > _FEW:
         return ()
     if tensor.data_location == TensorProto.EXTERNAL or not (tensor.raw_data or tensor.int64_data):
@@ -139,7 +155,7 @@ def _integers(tensor: TensorProto) -> Sequence[int]:
 def _stated(
     nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]
 ) -> Iterator[list[int]]:
-    """Yield the sizes that are stored for outputs of nodes."""
+    """Yield the sizes that constants and attributes state for outputs of nodes."""
     for node in nodes:
         if node.op_type in _SIZED:
             lists = [constants.get(name, ()) for name in node.input]
@@ -149,7 +165,7 @@ def _stated(
 
 
 def _flattens(nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]) -> bool:
-    """Return whether a node may make a list of what has more dimensions."""
+    """Return whether a node may reshape a tensor to a list."""
     joined = {
         name
         for node in nodes
@@ -175,7 +191,7 @@ class _Bounds:
     """Bounds of ranks, and of the lists that inference keeps, by the names of values.
 
     Attributes:
-        largest: the largest of them; infinite where there is no end of calls to follow.
+        largest: the largest bound; infinite where there are too many calls to follow.
     """
 
     def __init__(self, functions: Iterable[FunctionProto], depth: int = 0) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ModelTypes:
-    """The types of the values that a model has as it is given."""
+    """The types of a model's own values."""
 
     def __init__(
         self,
@@ -26,13 +26,13 @@ class ModelTypes:
         stated: StatedTypes,
         inference: ShapeInference,
     ) -> None:
-        """Prepare; nothing is looked up yet.
+        """Prepare; types are looked up when needed.
 
         Args:
             model: the model.
             trees: its scopes, by the identity of the outermost; functions may be added later.
-            stated: what the model states of its values.
-            inference: what onnx's shape inference finds.
+            stated: the types that the model states.
+            inference: the types that onnx infers.
         """
         self._model = model
         self._trees = trees
@@ -51,7 +51,7 @@ class ModelTypes:
         return merge(declared, self._inference.type(owner, name)) or self._unify(owner, name)
 
     def kind(self, scope: Scope, name: str) -> str | None:
-        """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
+        """Return a value's type as schemas spell it; cheaper than `type`, without shapes."""
         owner = scope.resolve(name) if name else None
         if owner is None:
             return None
@@ -89,7 +89,7 @@ class ModelTypes:
         return None if found is None else found.kind
 
     def _opsets(self, root: Scope) -> dict[str, int]:
-        """The opset of each domain that the model, or a function, imports."""
+        """Return the opset of each domain that the model, or a function, imports."""
         container = root.container
         importing = container if isinstance(container, FunctionProto) else self._model
         return {

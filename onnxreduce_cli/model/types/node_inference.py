@@ -1,8 +1,9 @@
-"""What onnx infers of one node, from what is known of its inputs."""
+"""Shape inference of a single node, and the contradictions that it reveals."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Protocol
 
 import onnx
@@ -10,70 +11,94 @@ from onnx import NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.gate import attribute_ranges
+from onnxreduce_cli.model.graph.pool_sizes import rounded_down
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.model.types.constants import Array
-from onnxreduce_cli.model.types.input_forms import has_form, input_forms
-from onnxreduce_cli.model.types.pool_sizes import rounded_down
 
-#: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
+#: The most elements of an input whose value is given to inference: sizes, axes and the like.
 _READ = 1024
 
-#: Lists that are said to be longer are left out: a shape of so many sizes takes all memory.
+#: The longest list whose length is given to inference: a shape of so many sizes takes all memory.
 _LONGEST = 1 << 20
 
-#: An input's name, its type where it is known to be of a dense one, and its constant value.
+#: Inputs of rank 1, by the names that definitions give them.
+_LISTS = frozenset({
+    "axes", "block_shape", "ends", "image_shape", "output_shape", "pads", "repeats", "roi",
+    "scales", "shape", "sizes", "starts", "steps",
+})  # fmt: skip
+#: Inputs of rank 1 whose names mean something else in other operators.
+_OTHER_LISTS = frozenset({("AffineGrid", "size"), ("ConstantOfShape", "input"), ("Split", "split")})
+#: Operators for which runtimes accept a number in place of a list.
+_OR_NUMBERS = frozenset({"Squeeze", "Unsqueeze"})
+#: Inputs of one element.
+_NUMBERS: dict[str, frozenset[str]] = {
+    "Clip": frozenset({"min", "max"}),
+    "CumProd": frozenset({"axis"}),
+    "CumSum": frozenset({"axis"}),
+    "DFT": frozenset({"axis", "dft_length"}),
+    "NonMaxSuppression": frozenset(
+        {"iou_threshold", "max_output_boxes_per_class", "score_threshold"}
+    ),
+    "OneHot": frozenset({"depth"}),
+    "Pad": frozenset({"constant_value"}),
+    "Range": frozenset({"start", "limit", "delta"}),
+    "TopK": frozenset({"K"}),
+    "Trilu": frozenset({"k"}),
+}
+
+#: An input's name, its type if it is a dense tensor, and its constant value, as far as known.
 Input = tuple[str, ValueType | None, Array | None]
 
 
 class KnownValues(Protocol):
-    """What is known of a model's values."""
+    """The known types and constants of a model's values."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """A value's type, if known."""
+        """Return a value's type; None if it is not known."""
 
     def constant(self, scope: Scope, name: str) -> Array | None:
-        """A value that is the same for every run, if known."""
+        """Return a value that is the same in every run; None if it is not known."""
 
 
 def infer_outputs(
     facts: KnownValues, scope: Scope, node: NodeProto, opset: int, ir_version: int
 ) -> dict[str, TypeProto]:
-    """Return the types that inference gives for a node's outputs; none for those it cannot tell.
+    """Return the inferred types of a node's outputs by name, without unknown ones.
 
     Raises:
-        InferenceError: the node cannot be there with inputs of these types.
+        InferenceError: the node is invalid with inputs of these types.
         SchemaError: there is no such operator at `opset`.
-        ValidationError: it holds what onnx cannot read.
-        ValueError: it holds graphs deeper than onnx reads.
+        ValidationError: onnx cannot read the node.
+        ValueError: its graphs nest deeper than onnx reads.
     """
     return infer_from(node, _known_inputs(facts, scope, node), opset, ir_version)
 
 
 class Contradictions:
-    """Finds the nodes of a model that cannot be there with inputs and outputs of known types."""
+    """Finds nodes that are invalid with the known types and values of their inputs and outputs."""
 
     def __init__(self, facts: KnownValues, ir_version: int) -> None:
         """Prepare.
 
         Args:
-            facts: what is known of the values of a model.
-            ir_version: the model's.
+            facts: the facts of the model.
+            ir_version: its IR version.
         """
         self._facts, self._ir_version = facts, ir_version
 
     def of(self, scope: Scope, node: NodeProto) -> str | None:
-        """Return why a node cannot be there; None if nothing is wrong.
+        """Return why a node is invalid; None if it is not.
 
-        Nothing is said of nodes with graphs, with references to attributes, and with inputs of
-        which no dense type is known.
+        Nodes with graphs, with references to attributes, or with inputs of unknown type are not
+        checked.
 
         Args:
-            scope: where it is read.
+            scope: its scope.
             node: the node.
         """
         opset = scope.opset or 0
-        # Looked at once more: a copy of a function has the values that its call gives attributes.
+        # Checked again, since in a copy of a function attributes have the values of its call.
         problem = attribute_ranges.range_problem(node)
         problem = problem or self._of_another_form(scope, node, opset, node.input)
         if problem is not None:
@@ -90,14 +115,14 @@ class Contradictions:
             said = str(error).strip().rpartition("Error] ")[2].partition("\n")[0]
             return _of_another_type(node, opset, inputs) or said
         except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
-            inferred = {}  # Inference cannot tell.
+            inferred = {}  # The types are unknown.
         return _stated_otherwise(node, outputs, inferred)
 
     def of_constants(self, scope: Scope, node: NodeProto, names: Collection[str]) -> str | None:
-        """The same where no types are needed: nothing but the named constants is looked at."""
+        """Return the same as far as it follows from the named constants, without types."""
         opset = scope.opset or 0
         if not schemas.exists(node.op_type, opset):
-            return None  # What onnx removed has no definition that tells.
+            return None  # Operators that onnx removed have no definition.
         inputs = [(name, self._constant_type(scope, name, names), None) for name in node.input]
         return self._of_another_form(scope, node, opset, names) or _of_another_type(
             node, opset, inputs
@@ -106,11 +131,11 @@ class Contradictions:
     def _of_another_form(
         self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
     ) -> str | None:
-        """Return which of the named inputs of a node is no list or no number, though it must be."""
-        for index, form in input_forms(node.op_type, opset).items():
+        """Return which of the named inputs of a node should be a list, or a number, and is not."""
+        for index, form in _input_forms(node.op_type, opset).items():
             name = node.input[index] if index < len(node.input) else ""
             array = self._facts.constant(scope, name) if name and name in names else None
-            if array is not None and not has_form(form, array.shape):
+            if array is not None and not _has_form(form, array.shape):
                 return f"its input {name!r} must be {form}, and it has shape {list(array.shape)}"
         return None
 
@@ -121,9 +146,9 @@ class Contradictions:
         return tensor_type(helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
     def _made(self, scope: Scope, name: str) -> ValueType | None:
-        """Return the type of what a node makes; without its shape where the graph gives it.
+        """Return the type of a node's output; without its shape if it is an output of the graph.
 
-        Exporters do state such a shape wrong, and runtimes go by their own.
+        Exporters may state a wrong shape there, which runtimes ignore.
         """
         known = self._facts.type(scope, name)
         if known is None or name not in scope.outputs:
@@ -131,8 +156,37 @@ class Contradictions:
         return ValueType(known.kind, known.elem_type, None)
 
 
+@cache
+def _input_forms(op_type: str, opset: int) -> dict[int, str]:
+    """Return which inputs of an operator of the default domain are lists or numbers.
+
+    Args:
+        op_type: the operator.
+        opset: its opset.
+
+    Returns:
+        the required forms by index: ``one number``, ``a list``, ``a list or one number``.
+    """
+    if not schemas.exists(op_type, opset):
+        return {}
+    found = {}
+    for index, formal in enumerate(schemas.schema(op_type, opset).inputs):
+        if formal.name in _NUMBERS.get(op_type, ()):
+            found[index] = "one number"
+        elif formal.name in _LISTS or (op_type, formal.name) in _OTHER_LISTS:
+            found[index] = "a list or one number" if op_type in _OR_NUMBERS else "a list"
+    return found
+
+
+def _has_form(form: str, shape: tuple[int, ...]) -> bool:
+    """Return whether a shape fits a form of `_input_forms`."""
+    if form == "one number":
+        return shape in ((), (1,))
+    return len(shape) == 1 or (not shape and form != "a list")
+
+
 def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[Input]:
-    """Return what is known of each input of a node, as far as inference reads it."""
+    """Return the known type and value of each input of a node, as far as inference reads them."""
     found: list[Input] = []
     for name in node.input:
         known = facts.type(scope, name) if name else None
@@ -146,7 +200,7 @@ def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[Inp
 
 
 def _of_length_in_reach(known: ValueType) -> ValueType:
-    """Return the type of a list, without its length if inference would take all memory for it."""
+    """Return a type, without the length of a list for which inference would take all memory."""
     length = known.dims[0] if known.dims is not None and len(known.dims) == 1 else None
     if isinstance(length, int) and length > _LONGEST:
         return ValueType(known.kind, known.elem_type, (None,))
@@ -156,7 +210,7 @@ def _of_length_in_reach(known: ValueType) -> ValueType:
 def infer_from(
     node: NodeProto, inputs: Iterable[Input], opset: int, ir_version: int
 ) -> dict[str, TypeProto]:
-    """Return the types that inference gives for a node's outputs, from what is said of its inputs.
+    """Return the inferred types of a node's outputs, given types and values of its inputs.
 
     Raises:
         InferenceError, SchemaError, ValidationError, ValueError: see `infer_outputs`.
@@ -180,7 +234,7 @@ def infer_from(
 
 
 def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> str | None:
-    """Return which input of a node its definition does not allow the type of, if there is one."""
+    """Return which input of a node has a type that its definition does not allow; None if none."""
     for index, (name, known, _) in enumerate(inputs):
         if known is not None and not schemas.takes(node.op_type, opset, index, known.kind):
             return f"its input {name!r} is {known.kind}, which {node.op_type} does not take"
@@ -190,9 +244,9 @@ def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> st
 def _stated_otherwise(
     node: NodeProto, known: Iterable[ValueType | None], inferred: Mapping[str, TypeProto]
 ) -> str | None:
-    """Return which output of a node the model states to be what it is not, if there is one.
+    """Return which output of a node is stated with a wrong type or rank; None if none is.
 
-    Sizes are not looked at: runtimes go by their own.
+    Sizes are not compared, as runtimes infer their own.
     """
     for name, stated in zip(node.output, known, strict=True):
         made = from_proto(inferred[name]) if name in inferred else None

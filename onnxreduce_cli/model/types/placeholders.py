@@ -1,9 +1,9 @@
-"""Shapes behind operators of other domains: where shape inference has nothing to say.
+"""Placeholders for operators of other domains, which onnx's shape inference does not know.
 
 ONNX Runtime's fused operators and some of ``ai.onnx.ml`` come without shape inference, and one
-such node hides the ranks of all that follow it. Most give what an operator of the default domain
-gives as well, as far as type and shape go: in the copy of the model that shape inference reads,
-that one takes its place. Of others the ranks at least are certain.
+such node makes the ranks of all values after it unknown. Most have outputs of the same type and
+shape as some operator of the default domain: in the copy of the model that shape inference reads,
+that operator replaces it. For others at least the ranks are certain.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
 
-#: A domain of which shape inference knows no operator.
+#: A domain whose operators shape inference does not know.
 UNKNOWN = "onnxreduce.unknown"
 
-#: What a node's copy becomes: operator, inputs, attributes kept; None leaves it as it is.
+#: Returns the node that replaces a copy of a node of an opset; None to leave it as it is.
 _Rule = Callable[[NodeProto, int], "NodeProto | None"]
 
 #: The ranks of the outputs, whatever the inputs.
@@ -58,8 +58,8 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Container[Functio
 
     Args:
         graph: the copy that shape inference reads.
-        opset: the default domain's.
-        functions: what nodes call the model's own by, which an operator's name may mean instead.
+        opset: the opset of the default domain.
+        functions: the model's functions by domain, name and overload, which take precedence.
     """
     relevant = _OPERATORS | GRAPH_OPERATORS
     graphs = [graph]
@@ -90,7 +90,7 @@ def _to_float(node: NodeProto, opset: int) -> NodeProto | None:
 
 
 def _like(op_type: str, count: int, *kept: str) -> _Rule:
-    """The operator with the first inputs and some attributes."""
+    """Return a rule for an operator with the first inputs and some attributes."""
 
     def rule(node: NodeProto, _: int) -> NodeProto:
         found = _node(op_type, list(node.input[:count]))
@@ -104,7 +104,7 @@ def _like(op_type: str, count: int, *kept: str) -> _Rule:
 
 
 def _quantized_pair(op_type: str) -> _Rule:
-    """Two quantized inputs, each with a scale and a zero point, broadcast."""
+    """Return a rule for two quantized inputs, each with scale and zero point, that broadcast."""
 
     def rule(node: NodeProto, opset: int) -> NodeProto | None:
         broadcasts = opset >= 7 and len(node.input) > 3
@@ -181,5 +181,5 @@ _RULES |= {
 
 _OPERATORS = frozenset(op_type for _, op_type in _RULES)
 
-#: Those of the default domain.
+#: The operators of the default domain that are replaced.
 REPLACED = frozenset(op_type for domain, op_type in _RULES if not domain)

@@ -1,7 +1,7 @@
-"""onnx's shape inference, such that no model makes it take all memory, or end this process.
+"""onnx's shape inference, guarded against models on which it takes all memory or ends the process.
 
-What a model's lists and ranks may come to is looked at first; a model for which that may be much is
-inferred in the worker, within limits of time and memory, and any other here.
+Such models, see `inference_bounds`, are inferred in the worker, within limits of time and memory,
+and all others in this process.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _MEMORY, _MEMORY_OF_BYTE = 400_000_000, 64
 #: The seconds that it may take.
 _SECONDS = 10
 
-#: How often a call is sent: what came before it may have ended the worker.
+#: How often a call is sent: an earlier call may have ended the worker.
 _ATTEMPTS = 2
 
-#: The models that ended the worker, by hash: each opset that a model is planned for asks again.
+#: Hashes of the models that ended the worker: a model is inferred again for each target opset.
 _ending: set[int] = set()
 
 
@@ -43,16 +43,16 @@ def _infer(content: bytes, data_prop: bool) -> ModelProto | None:
         return onnx.shape_inference.infer_shapes(content, data_prop=data_prop)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
         return None
-    except MemoryError:  # It asked for more than there is, at once.
+    except MemoryError:  # It requested more than there is, at once.
         return None
     except DecodeError:  # The shapes that it found nest deeper than protobuf reads.
         return None
 
 
 def type_error(model: ModelProto) -> str:
-    """Return what onnx's full check says against the types of a model; empty for nothing.
+    """Return the error of onnx's strict type check of a model; empty if there is none.
 
-    That is so too for a model whose inference may take much memory.
+    A model whose inference may take much memory is not checked.
 
     Args:
         model: the model; its large tensors are not needed.
@@ -71,7 +71,7 @@ def type_error(model: ModelProto) -> str:
 
 
 def _infer_in_worker(content: bytes, data_prop: bool) -> ModelProto | None:
-    """Return what `_infer` does in the worker; None if it ends the worker, or takes too much."""
+    """Return what `_infer` returns in the worker; None if it ends the worker or takes too much."""
     # Few models need it, and it takes as long to import as to plan a small one.
     from onnxreduce_cli.worker.process import EndedError, UnansweredError, current
 
@@ -84,7 +84,7 @@ def _infer_in_worker(content: bytes, data_prop: bool) -> ModelProto | None:
                 _infer, content, data_prop, seconds=_SECONDS, memory=memory
             )
         except UnansweredError:
-            continue  # What came before it ended the worker.
+            continue  # An earlier call ended the worker.
         except EndedError:
             _ending.add(key)
         except OSError:

@@ -18,10 +18,10 @@ from onnx import (
     NodeProto,
 )
 
-from onnxreduce_cli.model.gate.attribute_ranges import ENDING, may_end
 from onnxreduce_cli.model.graph.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.graph.edit import put_in_order
 from onnxreduce_cli.model.graph.overridable import StatedTypes, drop_defaults
+from onnxreduce_cli.model.graph.pool_sizes import round_pools_down
 from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes, with_inner
 from onnxreduce_cli.model.graph.values import (
     ValueType,
@@ -29,7 +29,6 @@ from onnxreduce_cli.model.graph.values import (
     forget_negative_dims,
     stated_in,
 )
-from onnxreduce_cli.model.types.pool_sizes import round_pools_down
 from onnxreduce_cli.model.types.safe_inference import infer_shapes
 from onnxreduce_cli.model.types.shapes_by_values import (
     KnownFacts,
@@ -59,9 +58,9 @@ class ShapeInference:
         Args:
             model: the model.
             trees: its scopes, by the identity of the outermost; functions may be added later.
-            calls: those of its functions.
-            stated: what it states of its values.
-            known: what is known of its values otherwise.
+            calls: the calls of its functions.
+            stated: the types that it states.
+            known: its other facts.
         """
         self._model = model
         self._trees = trees
@@ -72,17 +71,17 @@ class ShapeInference:
             scope for tree in trees.values() for scope in tree if tree[0].function is None
         ]
         self._inferred: dict[int, dict[str, ValueType]] = {}
-        #: By a function's name, and what a call gives it, the types in each of its scopes.
+        #: The types in each scope of a function, by its key and the arguments of a call.
         self._types_by_call: dict[Hashable, list[dict[str, ValueType]]] = {}
         #: The outermost scopes that inference has been run over.
         self._done: set[int] = set()
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """The type that is inferred for a value that a scope defines; None where none is."""
+        """Return the inferred type of a value that a scope defines; None where there is none."""
         return self.of(scope).get(name)
 
     def of(self, scope: Scope) -> dict[str, ValueType]:
-        """The types that are inferred for the values that a scope defines, by their names."""
+        """Return the inferred types of the values that a scope defines, by name."""
         found = self._inferred.get(id(scope))
         if found is not None:
             return found
@@ -95,10 +94,10 @@ class ShapeInference:
         return self._inferred.get(id(scope), {})
 
     def _callers_first(self, last: Scope) -> list[Scope]:
-        """The outermost scopes that inference has to run over for one of them, in that order.
+        """Return the outermost scopes that must be inferred for one of them, in that order.
 
-        What calls a function is asked for the types that it gives: it comes before, so that a
-        chain of functions may be as long as the model; unless it states all of these.
+        Callers come before the functions that they call, as their types are needed, unless they
+        state them: so a chain of functions may be as long as the model.
         """
         found: list[Scope] = []
         begun = set[int]()
@@ -120,7 +119,7 @@ class ShapeInference:
         return found
 
     def _states_inputs(self, caller: Scope, call: NodeProto) -> bool:
-        """Return whether all is stated of what a call reads."""
+        """Return whether the types of all inputs of a call are stated in full."""
         for name in call.input:
             owner = caller.resolve(name) if name else None
             known = None if owner is None else self._stated.type(owner, name)
@@ -129,10 +128,10 @@ class ShapeInference:
         return True
 
     def take_graphs(self, other: ShapeInference) -> None:
-        """Take over the types that `other` has inferred for the model's graphs, if it has.
+        """Take over the types that `other` has inferred for the model's graphs, if any.
 
-        What calls give its functions' bodies is shared from then on: copies of a function are known
-        by its name until they are settled.
+        The types in functions are shared from then on: copies of a function have its name until
+        they are settled.
         """
         own = {id(scope) for scope in self._graphs}
         self._done |= other._done & own
@@ -153,7 +152,7 @@ class ShapeInference:
         if self._stated.are_doubtful:
             self._drop_defaults(twins)
         if not ordered:
-            # Shape inference takes nodes in the order in which they stand.
+            # Shape inference goes through nodes in their order in the graph.
             for _, twin in twins:
                 put_in_order(twin)
         self._infer_graphs(skeleton)
@@ -162,7 +161,7 @@ class ShapeInference:
             self._known.forget()
 
     def _drop_defaults(self, twins: Sequence[tuple[Scope, Scope]]) -> None:
-        """Take what a caller may override from a skeleton, and the shapes that may follow."""
+        """Remove overridable initializers from a skeleton, and the shapes that may follow."""
         main = twins[0][1].container
         assert isinstance(main, GraphProto)
         drop_defaults(main, self._stated.overridable)
@@ -185,8 +184,6 @@ class ShapeInference:
             self._inferred[id(scope)] = twin.declared
 
     def _infer(self, skeleton: ModelProto) -> ModelProto | None:
-        if self._ends_the_process:
-            return None
         if self._too_many_calls:
             return self._called_types.infer(skeleton)
         return _infer_by_onnx(skeleton)
@@ -199,9 +196,9 @@ class ShapeInference:
 
     @cached_property
     def _too_many_calls(self) -> bool:
-        """Return whether onnx would go through more than it should by itself.
+        """Return whether inference by onnx would take too long.
 
-        That is nodes as often as they are called, and at each call the names of all functions.
+        It goes through nodes at each call, and through the names of all functions.
         """
         functions = self._calls.functions
         if not functions:
@@ -216,32 +213,23 @@ class ShapeInference:
         calls = (sizes.get(called_key(node), 0) for node in nodes)
         return sum(calls) > called_types.LIMIT
 
-    @cached_property
-    def _ends_the_process(self) -> bool:
-        """Return whether onnx would crash on some node."""
-        return any(
-            may_end(node)
-            for tree in self._trees.values()
-            for scope in tree
-            if not ENDING.keys().isdisjoint(scope.op_types)
-            for node in scope.nodes
-        )
-
     def _twins(self, copy: ModelProto, *, ordered: bool = True) -> Iterator[tuple[Scope, Scope]]:
-        """The scopes of the model's graphs and of those of a copy of it, side by side.
+        """Return pairs of scopes: of the model's graphs, and of the same graphs in a copy.
 
-        The copy's nodes are in order, unless said otherwise.
+        Args:
+            copy: the copy.
+            ordered: whether its nodes are in topological order.
         """
         graphs = self._graphs
-        if len(graphs) == 1:  # So no node need be looked at for graphs in it.
+        if len(graphs) == 1:  # There are no subgraphs to search nodes for.
             return iter([(graphs[0], Scope(copy.graph, None, graphs[0].opset, ""))])
         others = (scope for scope in scopes(copy, ordered=ordered) if scope.function is None)
         return zip(graphs, others, strict=True)
 
     def _state_constants(self, skeleton: ModelProto) -> bool:
-        """Write computed constants that decide an unknown shape into a skeleton; whether any was.
+        """Write computed constants that decide unknown shapes into a skeleton; return if any.
 
-        Exporters compute the pads of a Pad, say, by operators that shape inference cannot follow.
+        Exporters compute the pads of a Pad, for example, by operators without data propagation.
         """
         indices = {id(scope): candidate_indices(scope) for scope in self._graphs}
         if not any(indices.values()):
@@ -262,23 +250,21 @@ class ShapeInference:
 
         tree = self._trees[id(root)]
         name = function_key(function)
-        accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
+        by_call: dict[Hashable, list[dict[str, ValueType]]] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
             key = (name, types, frozen(bound))
             if key not in self._types_by_call:
                 self._types_by_call[key] = self._infer_call(tree, function, types, bound)
-            accounts[key] = self._types_by_call[key]
+            by_call[key] = self._types_by_call[key]
         for index, scope in enumerate(tree):
-            told = [account[index] for account in accounts.values()]
-            if len(told) == 1:
-                self._inferred[id(scope)] = told[0]
+            found = [types_of_call[index] for types_of_call in by_call.values()]
+            if len(found) == 1:
+                self._inferred[id(scope)] = found[0]
                 continue
-            names = {name for types_of in told for name in types_of}
-            joined = {
-                name: common_type([types_of.get(name) for types_of in told]) for name in names
-            }
+            names = {name for known in found for name in known}
+            joined = {name: common_type([known.get(name) for known in found]) for name in names}
             self._inferred[id(scope)] = {n: t for n, t in joined.items() if t is not None}
 
     def _infer_call(
@@ -288,7 +274,7 @@ class ShapeInference:
         types: Sequence[ValueType | None],
         bound: Mapping[str, AttributeProto],
     ) -> list[dict[str, ValueType]]:
-        """The types that inference gives in each scope of a function for one way to call it."""
+        """Return the inferred types in each scope of a function for one way of calling it."""
         called = [] if self._too_many_calls else self._calls.reached_from(tree)
         functions = self._calls.functions
         skeleton = call_skeleton(self._model, function, called, types, bound, functions)
@@ -302,5 +288,5 @@ class ShapeInference:
 
 def _infer_by_onnx(model: ModelProto) -> ModelProto | None:
     round_pools_down(model)
-    # Where onnx cannot type a model, what it declares is all there is.
+    # Where inference fails only stated types are known.
     return infer_shapes(model, data_prop=True)

@@ -1,4 +1,4 @@
-"""Shapes that follow from values, stated in a copy of a graph for shape inference to go on from."""
+"""Shapes that follow from values, written into a copy of a graph for a second inference."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ SHAPED_BY_VALUES = frozenset(
 
 
 class KnownFacts(Protocol):
-    """Types and constants of a model's values; see `model.types.facts.Facts`."""
+    """The known types and constants of a model's values; see `model.types.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """A value's type as far as it is known."""
+        """Return a value's type; None if it is not known."""
 
     def constant(self, scope: Scope, name: str) -> npt.NDArray[np.generic] | None:
-        """A value that is the same for every run; None where it is not known."""
+        """Return a value that is the same in every run; None if it is not known."""
 
     def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
-        """The elements of a list of integers as far as they are known."""
+        """Return a list of integers, with None for unknown ones; None if its length is unknown."""
 
     def forget(self) -> None:
-        """Drop the results that were computed from less than is known now."""
+        """Drop the results that were computed before more types were known."""
 
 
 def candidate_indices(scope: Scope) -> list[int]:
-    """The places of the nodes whose shapes may follow from more than shape inference looks at."""
+    """Return the indices of nodes whose shapes may follow from values or be known by rank."""
     return [
         index
         for index, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
@@ -49,7 +49,7 @@ def candidate_indices(scope: Scope) -> list[int]:
 
 
 def infos_by_name(graph: GraphProto) -> defaultdict[str, list[ValueInfoProto]]:
-    """What a graph says of the values that its nodes make."""
+    """Return the outputs and value_info of a graph by name."""
     found: defaultdict[str, list[ValueInfoProto]] = defaultdict(list)
     for info in (*graph.value_info, *graph.output):
         found[info.name].append(info)
@@ -57,13 +57,13 @@ def infos_by_name(graph: GraphProto) -> defaultdict[str, list[ValueInfoProto]]:
 
 
 class StatedShapes:
-    """Writes what is certain of a graph's shapes into a copy of it.
+    """Writes certain shapes of a graph into a copy of it.
 
     Args:
         known: types and constants of the model's values.
         calls: the calls of the model's functions.
         scope: the graph.
-        inferred: what was inferred in it so far, by name.
+        inferred: the types inferred so far, by name.
         twin: the copy of the graph.
     """
 
@@ -85,7 +85,7 @@ class StatedShapes:
         self._infos = infos_by_name(twin.container)
 
     def state(self, index: int) -> bool:
-        """State what is certain of the outputs of the node at a place; return whether any is."""
+        """Write certain shapes of the outputs of a node into the copy; return whether any was."""
         node, copied = self._scope.nodes[index], self._twin.nodes[index]
         if self._join_groups(node, copied):
             return True
@@ -95,10 +95,10 @@ class StatedShapes:
         return found
 
     def _join_groups(self, node: NodeProto, copied: NodeProto) -> bool:
-        """Let the copy of a node be a Cast of what it has the shape of: normalised in groups.
+        """Replace the copy of the last node of a group normalization by a Cast of the data.
 
         Exporters write GroupNormalization as an InstanceNormalization between two Reshapes, the
-        second to the Shape of the data; there may be one after the other.
+        second to the Shape of the data. Several of them may follow each other.
         """
         normal, shape = ([*map(self._scope.producers.get, node.input), None, None])[:2]
         if node.op_type != "Reshape" or normal is None or shape is None:
@@ -121,7 +121,7 @@ class StatedShapes:
         return True
 
     def _state_inputs(self, node: NodeProto, copied: NodeProto) -> bool:
-        """Let the copy of a node read initializers in place of what nodes compute."""
+        """Let the copy of a node read initializers in place of computed constants."""
         found = False
         for index, name in enumerate(node.input):
             computed = name in self._scope.producers
@@ -134,7 +134,7 @@ class StatedShapes:
         return found
 
     def _state_shapes(self, node: NodeProto) -> bool:
-        """Write what is certain of a node's unknown shapes into the copy."""
+        """Write certain dimensions of a node's outputs into the copy; return whether any was."""
         found = False
         for name, dims in zip(node.output, self._certain_dims(node), strict=False):
             known = self._known.type(self._scope, name)
@@ -158,7 +158,7 @@ class StatedShapes:
         return found
 
     def _certain_dims(self, node: NodeProto) -> list[list[int | None] | None]:
-        """For each of a node's outputs what is certain of its shape beyond shape inference."""
+        """Return for outputs of a node the dimensions that are certain, beyond shape inference."""
         if self._calls.function_of(node) is not None:
             return []
         if not is_default(node.domain):
@@ -171,7 +171,7 @@ class StatedShapes:
             sizes = self._known.elements(self._scope, node.input[1])
         else:
             return []
-        # Zero may stand for a size of the data, and -1 for what is left.
+        # Zero may mean a size of the data, and -1 the rest.
         return [None if sizes is None else [size if size and size > 0 else None for size in sizes]]
 
     def _shape_is_known(self, node: NodeProto) -> bool:
@@ -182,5 +182,5 @@ class StatedShapes:
 
 
 def _tell_more(dims: Sequence[int | None], known: Dims) -> bool:
-    """Return whether a size is certain of which a name, or nothing, is known."""
+    """Return whether a size is certain that is not known as a number."""
     return any(own and not isinstance(dim, int) for own, dim in zip(dims, known, strict=True))

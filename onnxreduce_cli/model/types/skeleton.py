@@ -1,4 +1,4 @@
-"""A model without its weights, for shape inference and for planning."""
+"""Copies of models without weights, for shape inference and for planning."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from onnx import (
     FunctionProto,
     GraphProto,
     ModelProto,
-    NodeProto,
     TensorProto,
     helper,
 )
 
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
+from onnxreduce_cli.model.graph.attributes import bind
 from onnxreduce_cli.model.graph.domains import default_opset
-from onnxreduce_cli.model.graph.folding import LIMIT
 from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, with_inner
 from onnxreduce_cli.model.graph.values import ValueType
 from onnxreduce_cli.model.types.placeholders import UNKNOWN, put_placeholders
 
-#: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
+#: The most elements of an initializer that is copied with data; it may be axes or a shape.
 _SMALL = 1024
 
 
 def model_skeleton(model: ModelProto) -> ModelProto:
-    """A copy whose large initializers have a name, dtype and shape but no data."""
+    """Return a copy whose large initializers have a name, dtype and shape but no data."""
     skeleton = ModelProto(ir_version=model.ir_version)
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
@@ -43,14 +43,14 @@ def model_skeleton(model: ModelProto) -> ModelProto:
 
 
 def without_weights(model: ModelProto) -> ModelProto:
-    """A copy for planning on: only what facts do not read of the main graph's data is left out."""
+    """Return a copy for planning, without the data of initializers that facts do not read."""
     copy = ModelProto()
     for name, value in _fields(model, "graph"):
         _set(copy, name, value)
     for name, value in _fields(model.graph, "initializer"):
         _set(copy.graph, name, value)
     for tensor in model.graph.initializer:
-        if prod(tensor.dims) <= LIMIT:
+        if prod(tensor.dims) <= MOST_ELEMENTS:
             copy.graph.initializer.add().CopyFrom(tensor)
         else:
             copy.graph.initializer.append(_without_data(tensor))
@@ -58,7 +58,7 @@ def without_weights(model: ModelProto) -> ModelProto:
 
 
 def adopt(model: ModelProto, copy: ModelProto) -> None:
-    """Make the edits of a copy without weights in the model itself, in place.
+    """Apply the edits of a copy without weights to the model itself, in place.
 
     Initializers of the main graph that both have are neither moved nor copied: they may be large.
     """
@@ -83,9 +83,9 @@ def _replace_fields(
 
 
 def _fields(message: ModelProto | GraphProto, other: str) -> list[tuple[str, Any]]:
-    """A message's fields but one, and but texts that are not UTF-8.
+    """Return a message's fields except for one, and for strings that are not UTF-8.
 
-    Nothing reads such texts, and protobuf sets none; it gives them as `bytes`.
+    Protobuf gives such strings as `bytes` and cannot set them; nothing reads them.
     """
     return [
         (field.name, value)
@@ -131,16 +131,16 @@ def call_skeleton(
     bound: Mapping[str, AttributeProto],
     functions: Container[FunctionKey],
 ) -> ModelProto:
-    """A function's body as the main graph of a model, as one call runs it.
+    """Return a function's body as the main graph of a model, as one call runs it.
 
     Args:
         model: the model that the function belongs to.
         function: the function.
-        called: the functions that its body calls, directly or not, as far as they go along.
+        called: the functions to copy, which its body calls, directly or not.
         inputs: the types of the call's inputs, as far as they are known.
-        bound: the values of the function's attributes for this call; references for those that are
-            not known. Of nodes with such an attribute nothing is inferred.
-        functions: what nodes call the model's functions by.
+        bound: the values of the function's attributes for this call, or references where they are
+            not known. Nodes with such an attribute are not inferred.
+        functions: the model's functions by domain, name and overload.
     """
     skeleton = ModelProto(ir_version=model.ir_version)
     skeleton.opset_import.extend(function.opset_import)
@@ -162,18 +162,3 @@ def call_skeleton(
         skeleton.opset_import.add(domain=UNKNOWN, version=1)
     put_placeholders(graph, default_opset(function) or 0, functions)
     return skeleton
-
-
-def bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
-    """Replace a node's attribute references by values, in place; unbound ones are dropped."""
-    for index in reversed(range(len(node.attribute))):
-        attribute = node.attribute[index]
-        if not attribute.ref_attr_name:
-            continue
-        value = bound.get(attribute.ref_attr_name)
-        name = attribute.name
-        del node.attribute[index]
-        if value is not None:
-            copy = node.attribute.add()
-            copy.CopyFrom(value)
-            copy.name = name

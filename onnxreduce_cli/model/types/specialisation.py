@@ -1,8 +1,8 @@
 """Copies of model-local functions, one for each way in which they are called.
 
-What one call knows (types, constants, values of attributes) holds in its copy of the body as well,
-where in the function itself only what all calls agree on holds. The model is not touched before
-`install`; until then the facts say which copy a node calls.
+The types, constants and attributes that one call gives are facts in its copy of the body, while in
+the function itself only those are facts that all calls share. The model is not changed before
+`install`; until then the facts hold which copy a node calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onnxreduce_cli.model.types.constants import Array
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.text import shortened
 
-#: Nodes that copies of functions may have together; functions for which it is not enough stay.
+#: The most nodes of all copies together; functions beyond that are not copied.
 MOST_NODES = 20_000
 
 
@@ -29,8 +29,8 @@ class FunctionCopy:
     """A function for some of its calls.
 
     Attributes:
-        function: the copy; it bears the original's name until `Specialisation.settle`.
-        scopes: those of its body.
+        function: the copy; it has the original's name until `Specialisation.settle`.
+        scopes: its scopes.
         calls: the nodes that call it.
     """
 
@@ -40,10 +40,10 @@ class FunctionCopy:
 
 
 class Specialisation:
-    """A model's functions with copies in place of some.
+    """A model's functions, some of them replaced by copies.
 
     Attributes:
-        facts: what is known of the model with the copies.
+        facts: the facts of the model with the copies.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Specialisation:
         blocked: Sequence[FunctionProto],
         facts: Facts,
     ) -> None:
-        """Copy the functions that are in the way, and those that call them, call by call.
+        """Copy blocked functions, and functions that call them, call by call.
 
         Args:
             model: the model.
             found: its scopes.
-            blocked: functions that need to know more than all their calls agree on.
-            facts: what is known of the model as it is.
+            blocked: functions that need more facts than all their calls share.
+            facts: the facts of the model as it is.
         """
         self._model = model
         self._found = found
@@ -94,7 +94,7 @@ class Specialisation:
 
     @property
     def scopes(self) -> list[Scope]:
-        """Every scope, in the model's order, copies in their originals' place."""
+        """Every scope, in the model's order, with copies in place of their originals."""
         result = []
         for scope in self._found:
             function = scope.function
@@ -106,7 +106,7 @@ class Specialisation:
         return result
 
     def settle(self, outcome: Callable[[Scope], Hashable]) -> None:
-        """Merge copies whose nodes became the same, and name those that remain.
+        """Merge copies whose nodes became the same, and name the rest.
 
         Args:
             outcome: a key of the replacements of a scope's nodes, without the functions called.
@@ -148,23 +148,23 @@ class Specialisation:
 
     @property
     def named(self) -> list[tuple[FunctionProto, list[FunctionCopy]]]:
-        """Each function that several copies replace, with these."""
+        """Each function that several copies replace, with the copies."""
         pairs = [(item, self._copies.get(id(item), [])) for item in self._model.functions]
         return [(function, copies) for function, copies in pairs if len(copies) > 1]
 
     def original(self, function: FunctionProto) -> FunctionProto:
-        """The model's own function that the given one, a copy or not, is or replaces."""
+        """Return the model's own function that the given function is, or is a copy of."""
         return self._originals.get(id(function), function)
 
     def direct_calls(self) -> None:
-        """Let each node name the copy that it calls; edits may take nodes elsewhere later."""
+        """Let each node name the copy that it calls, before edits move nodes."""
         for copies in self._copies.values():
             for copy in copies:
                 for _, node in copy.calls:
                     node.op_type = copy.function.name
 
     def install(self) -> None:
-        """Put the copies in the place of their originals."""
+        """Replace the originals by their copies in the model."""
         functions = [
             FunctionProto.FromString(item.SerializeToString())
             for function in self._model.functions
@@ -181,9 +181,9 @@ class Specialisation:
 def callers_first(
     model: ModelProto, blocked: Sequence[FunctionProto], facts: Facts
 ) -> list[FunctionProto]:
-    """The given functions and all that lead to them, each after those that call it.
+    """Return functions, and all functions that call them, each after its callers.
 
-    Functions that call each other, which a valid model has none of, are left out.
+    Functions that call each other, which are invalid, are left out.
     """
     callers: dict[int, set[int]] = {}
     waiting = list(blocked)
@@ -215,7 +215,7 @@ def callers_first(
 
 
 def _by_signature(facts: Facts, function: FunctionProto) -> list[list[Call]]:
-    """The calls of a function, those together of which the same is known."""
+    """Return the calls of a function, grouped by equal facts of their arguments."""
     groups: dict[Hashable, list[Call]] = {}
     for call in facts.calls.of(function):
         groups.setdefault(_call_key(facts, function, call), []).append(call)
@@ -247,7 +247,7 @@ def _array_key(array: Array) -> Hashable:
 
 
 def _frozen(value: Any) -> Hashable:
-    """An attribute's value in a form that can be compared: messages as bytes, others as text."""
+    """Return an attribute's value as a hashable key: messages as bytes, others as text."""
     if isinstance(value, tuple):
         return tuple(_frozen(item) for item in value)
     if hasattr(value, "SerializeToString"):
@@ -276,7 +276,7 @@ def _copy(function: FunctionProto, root: Scope, calls: list[Call]) -> FunctionCo
     scope, node = calls[0]
     where = f" in {scope.label}" if scope.label else ""
     label = f"{root.label} as called by {scope.describe(node)}{where}"
-    # It names the calls that lead to this one: as many as there are functions.
+    # Shortened, as it contains the labels of all calls that lead to this one.
     return FunctionCopy(copy, function_scopes(copy, shortened(label, LABEL)), calls)
 
 

@@ -1,8 +1,8 @@
-"""The shapes that a model states of its values and that a newer opset proves false.
+"""Repair of stated shapes that shape inference at a newer opset contradicts.
 
-Shape inference of some operators covers more from some opset on. A model that states a wrong shape
-was valid as long as nothing was inferred there; it must not become invalid by being moved to an
-opset at which inference contradicts it.
+Some operators have shape inference, or more of it, only from some opset on. A model that states a
+wrong shape is valid where nothing is inferred, and must not become invalid by moving to an opset
+at which inference contradicts it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.overridable import drop_defaults, overridable
+from onnxreduce_cli.model.graph.pool_sizes import has_miscounted_pool, round_pools_down
 from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.model.graph.values import Dims, ValueType, from_proto
-from onnxreduce_cli.model.types.pool_sizes import has_miscounted_pool, round_pools_down
 from onnxreduce_cli.model.types.safe_inference import infer_shapes
 from onnxreduce_cli.model.types.skeleton import model_skeleton
 
@@ -99,7 +99,7 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
             info.type.tensor_type.ClearField("shape")
     inferred = infer_shapes(skeleton, data_prop=False)
     if inferred is None:
-        return ()  # A model that onnx cannot type: nothing refutes what it states.
+        return ()  # Inference fails, so nothing contradicts the stated shapes.
     at_run_time = inferred
     if any(map(has_miscounted_pool, _graphs(skeleton))):
         round_pools_down(skeleton)
@@ -128,7 +128,7 @@ def _graphs(model: ModelProto) -> list[Scope]:
 
 
 def _stated(scope: Scope) -> Iterator[ValueInfoProto]:
-    """Return the outputs and value_info of a graph that state shapes of computed tensors."""
+    """Yield the outputs and value_info of a graph with stated shapes of computed tensors."""
     graph = scope.container
     assert isinstance(graph, GraphProto)
     for info in (*graph.output, *graph.value_info):

@@ -1,4 +1,4 @@
-"""What the user states of the types of a model's values, taken as the model's own statement."""
+"""Types of values that the user states, which are added to the model's own value_info."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parse_type(text: str) -> TypeProto:
 
 
 def _dtypes() -> dict[str, int]:
-    """Dtypes by ONNX's names and by NumPy's."""
+    """Return dtypes by ONNX's names and by NumPy's."""
     numbers = [number for number in TensorProto.DataType.values() if number]
     own = {dtype_name(number): number for number in numbers}
     return {numpy_dtype(number).name: number for number in numbers if number != 8} | own
@@ -56,13 +56,13 @@ def _dims(text: str, inner: str) -> Iterator[int | str | None]:
 def stating(
     model: ModelProto, types: Mapping[str, str], base_dir: str, *, keep: bool = True
 ) -> Iterator[None]:
-    """Let a model state types, which it still does at the end if `keep`, and if all went well.
+    """Add types to a model; they are removed at the end unless `keep`, and in case of an error.
 
     Args:
         model: the model.
-        types: by the names of values their types, as `parse_type` reads them.
+        types: types by the names of values, as `parse_type` reads them.
         base_dir: the folder that external data is relative to.
-        keep: False to take them back at the end.
+        keep: whether the types stay in the model.
 
     Raises:
         UsageError: there is no such value or dtype, or it contradicts what is known of the value.
@@ -74,7 +74,7 @@ def stating(
     done = False
     try:
         for name, stated in wanted.items():
-            # Each is held against those before it, too.
+            # Each is compared with the facts that follow from the types before it, too.
             for graph, merged in _places(admit(model, base_dir), name, stated):
                 infos = [*graph.input, *graph.output, *graph.value_info]
                 info = next((info for info in infos if info.name == name), None)
@@ -95,7 +95,7 @@ def stating(
 
 
 def _places(facts: Facts, name: str, stated: TypeProto) -> list[tuple[GraphProto, TypeProto]]:
-    """Return each graph that has a value of a name, and the type to state there."""
+    """Return each graph that has a value of a name, with the type to state there."""
     graphs = [scope for scope in facts.scopes if scope.function is None]
     owners = [scope for scope in graphs if name and _has(scope, name)]
     if not owners:
@@ -119,10 +119,10 @@ def _has(scope: Scope, name: str) -> bool:
 
 
 def _check(facts: Facts, scope: Scope, name: str, stated: TypeProto) -> None:
-    """Refuse a type that is not what is known of a value.
+    """Refuse a type that contradicts the facts of a value.
 
     Raises:
-        UsageError: what is known.
+        UsageError: the type contradicts them.
     """
     given, known = from_proto(stated), facts.type(scope, name)
     assert given is not None
@@ -147,7 +147,7 @@ def _agree(known: Dims | None, given: Dims | None) -> bool:
 
 
 def _merged(facts: Facts, scope: Scope, name: str, stated: TypeProto) -> TypeProto:
-    """Return what is stated, with the dimensions that are known of the value besides."""
+    """Return a stated type combined with the known dimensions of the value."""
     given, known = from_proto(stated), facts.type(scope, name)
     if given is None or known is None or known.dims is None:
         return stated

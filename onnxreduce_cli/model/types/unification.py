@@ -2,8 +2,8 @@
 
 Operators of other domains often come without shape inference, but their schemas still say which
 inputs and outputs have one type, and so do the schemas of the operators around them: in a valid
-model, an `Add` of a float weight and an unknown value says that both are float. Nothing is
-guessed: each such equality is a rule that a valid model keeps.
+model, if one input of an `Add` is a float weight, the other is float too. Nothing is guessed: each
+such equality is a rule that a valid model keeps.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ KnownKind = Callable[[Scope, str], str | None]
 
 
 class _TypeGroups:
-    """Values grouped by equality of type (union-find), with the type of each group.
-
-    Where that is not known there are those that everything around allows.
-    """
+    """Values grouped by equality of type (union-find), with the type or allowed types of each."""
 
     def __init__(self) -> None:
         self._parent: dict[Value, Value] = {}
@@ -67,17 +64,17 @@ class _TypeGroups:
 
 
 class Unification:
-    """The types of the values of a model's graphs, or of a function, as schemas tell them."""
+    """The types of values of a model's graphs, or of a function, that follow from schemas."""
 
     def __init__(
         self, scopes: Sequence[Scope], opsets: Mapping[str, int], known: KnownKind
     ) -> None:
-        """Work through every node once.
+        """Apply the constraints of every node.
 
         Args:
-            scopes: those of the model's graphs, or of one function.
+            scopes: the scopes of the model's graphs, or of one function.
             opsets: the opset of each domain that is imported there.
-            known: the type that is known of a value already.
+            known: returns the type of a value if it is known already.
         """
         self._classes = _TypeGroups()
         for scope in scopes:
@@ -86,7 +83,7 @@ class Unification:
         self._join_branches(scopes)
 
     def kind(self, owner: Scope, name: str) -> str | None:
-        """The type of a value that `owner` defines, as schemas spell it."""
+        """Return the type of a value that `owner` defines, as schemas spell it."""
         kind = self._classes.kind((id(owner), name))
         allowed = self._classes.allowed((id(owner), name)) if kind is None else None
         return next(iter(allowed)) if allowed is not None and len(allowed) == 1 else kind
@@ -141,7 +138,7 @@ class Unification:
 
 
 def _formals(node: NodeProto, schema: Any) -> Iterator[tuple[str, frozenset[str], str]]:
-    """Each value of a node with the types its schema allows and the type variable, if any."""
+    """Yield each value of a node with the types its schema allows and the type variable, if any."""
     if schema is None:
         return
     variables = {constraint.type_param_str for constraint in schema.type_constraints}
@@ -157,7 +154,7 @@ def _formals(node: NodeProto, schema: Any) -> Iterator[tuple[str, frozenset[str]
 
 
 def _parts(formal: Any, schema: Any) -> tuple[str, bool, frozenset[str]]:
-    """A formal parameter's type as spelled, whether all its values share it, what it allows.
+    """Return the type of a formal parameter, whether all its values share it, and allowed types.
 
     The schemas of onnx and of ONNX Runtime name the same things differently.
     """
@@ -188,7 +185,7 @@ def _schema(node: NodeProto, opsets: Mapping[str, int]) -> Any:
 
 @cache
 def _runtime_schemas() -> dict[tuple[str, str], Any]:
-    """The schemas of ONNX Runtime's own domains, such as com.microsoft."""
+    """Return the schemas of ONNX Runtime's own domains, such as com.microsoft."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return {

@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, Term, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, static_dims
-from onnxreduce_cli.model.graph import folding
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -59,7 +59,7 @@ def where(context: Context) -> None:
 def _flat_indices(context: Context, name: str) -> str:
     """Return the index of each element in the flattened tensor, int64 in the tensor's shape."""
     dims = static_dims(dims_of(context, name))
-    if dims is None or math.prod(dims) > folding.LIMIT:
+    if dims is None or math.prod(dims) > MOST_ELEMENTS:
         return _counted_indices(context, name)
     indices = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
     return context.array(indices, "indices")

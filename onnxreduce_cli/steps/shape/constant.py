@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS
-from onnxreduce_cli.model.graph.folding import LIMIT
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.graph.values import CONSTANT_DTYPES, dtype_name, exactly_in
 from onnxreduce_cli.steps.registry import down
 
@@ -54,7 +54,7 @@ def sparse_to_dense(context: Context) -> None:
     if sparse is None:
         return
     size = math.prod(sparse.dims)
-    if size <= LIMIT or max(sparse.values.dims, default=0) > LIMIT:
+    if size <= MOST_ELEMENTS or max(sparse.values.dims, default=0) > MOST_ELEMENTS:
         _as_tensor(context, ("sparse_value",))
         return
     context = context.at(11)  # It introduced ScatterElements.

@@ -11,8 +11,7 @@ from onnx import ModelProto, TensorProto, helper
 import onnxreduce_cli
 from onnxreduce_cli.cli.main import cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.file import nesting
-from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.file.document import load, nesting_depth
 from onnxreduce_cli.model.graph.scope import scopes
 
 
@@ -88,8 +87,8 @@ def test_a_deep_model_computes_the_same() -> None:
 def test_depth() -> None:
     found = nested(7)
     # Model, graph, and node, attribute, graph for each If; then a node and its attribute.
-    assert nesting.depth(found) == 2 + 3 * 7 + 2
-    assert nesting.depth(b"\x3a\x7f") == 1, "cut off"
+    assert nesting_depth(found) == 2 + 3 * 7 + 2
+    assert nesting_depth(b"\x3a\x7f") == 1, "cut off"
 
 
 @pytest.mark.parametrize("levels", [33, 400, 2000])

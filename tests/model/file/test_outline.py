@@ -36,7 +36,7 @@ UNKNOWN = wire.header(20_000, 3) + b"new"
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(module, "LARGE", 40)
-    monkeypatch.setattr(module, "LIMIT", 4)
+    monkeypatch.setattr(module, "MOST_ELEMENTS", 4)
 
 
 def read(content: bytes, folder: Path) -> tuple[Outline, ModelProto]:
@@ -206,7 +206,7 @@ def test_a_tensor_that_was_moved_copied_or_removed(tmp_path: Path) -> None:
 
 
 def test_values_that_may_decide_something_stay(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "LIMIT", 20)
+    monkeypatch.setattr(module, "MOST_ELEMENTS", 20)
     found, outlined = read(model_of(raw(), raw("x", 21)).SerializeToString(), tmp_path)
     assert len(found) == 1
     assert outlined.graph.initializer[0] == raw()

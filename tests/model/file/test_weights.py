@@ -30,7 +30,7 @@ def spans(request, monkeypatch) -> None:
     """Once with the file's large tensors left out, once with all in memory."""
     monkeypatch.setattr(files_module, "_OUTLINED", 0 if request.param else 1 << 40)
     monkeypatch.setattr(outline, "LARGE", 20)
-    monkeypatch.setattr(outline, "LIMIT", 4)
+    monkeypatch.setattr(outline, "MOST_ELEMENTS", 4)
 
 
 def typed(elem_type: int) -> TensorProto:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from onnx import AttributeProto, NodeProto, helper, parser
+from onnx import helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.gate.attribute_ranges import may_end, range_problem
+from onnxreduce_cli.model.gate.attribute_ranges import range_problem
 
 
 @pytest.mark.parametrize(
@@ -50,17 +50,3 @@ def test_a_call_of_a_function_says_what_only_it_knows() -> None:
     onnxreduce_cli.plan(wrong, 13)  # Nothing is asked of it there, so onnx is not asked either.
     with pytest.raises(InvalidModelError, match="'batch_dims' must be at least 0, and it is -9"):
         onnxreduce_cli.plan(wrong, 11)
-
-
-def gather(attribute: AttributeProto) -> NodeProto:
-    node = helper.make_node("GatherND", ["x", "i"], ["y"])
-    node.attribute.append(attribute)
-    return node
-
-
-def test_what_a_reference_stands_for_may_end_it() -> None:
-    reference = AttributeProto(name="batch_dims", type=AttributeProto.INT, ref_attr_name="n")
-    assert may_end(gather(reference))
-    assert may_end(gather(helper.make_attribute("batch_dims", -1)))
-    assert not may_end(gather(helper.make_attribute("batch_dims", 1)))
-    assert range_problem(gather(reference)) is None

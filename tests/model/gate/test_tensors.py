@@ -9,8 +9,8 @@ import pytest
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.gate.tensors import sparse_tensor_problem, tensor_problem
-from onnxreduce_cli.model.graph.folding import LIMIT
 
 
 def sparse(values: Any, indices: Any, dims: list[int]) -> SparseTensorProto:
@@ -62,7 +62,7 @@ def test_what_may_not_be_read_is_not_looked_at() -> None:
     found.indices.data_location = TensorProto.EXTERNAL
     found.indices.external_data.add(key="location", value="i.bin")
     assert sparse_tensor_problem(found) is None
-    count = LIMIT + 1
+    count = MOST_ELEMENTS + 1
     assert sparse_tensor_problem(sparse(np.ones(count), np.full(count, 9), [2])) is None
 
 
@@ -94,9 +94,9 @@ def test_names_of_external_data(value: str | bytes, expected: str | None) -> Non
         (TensorProto(data_type=1, dims=[-2]), "has dimensions below 0: [-2]"),
         (TensorProto(dims=[2]), "has no element type"),
         (TensorProto(data_type=1, dims=[1] * 70, float_data=[1]), None),
-        (TensorProto(data_type=1, dims=[LIMIT * 5], float_data=[1]),
-         f"has data that does not fit its dimensions [{LIMIT * 5}] of float"),
-        (TensorProto(data_type=1, dims=[LIMIT * 5], raw_data=b"1"), None),
+        (TensorProto(data_type=1, dims=[MOST_ELEMENTS * 5], float_data=[1]),
+         f"has data that does not fit its dimensions [{MOST_ELEMENTS * 5}] of float"),
+        (TensorProto(data_type=1, dims=[MOST_ELEMENTS * 5], raw_data=b"1"), None),
         (TensorProto(data_type=1, dims=[1 << 40], raw_data=b"1"),
          f"has data that does not fit its dimensions [{1 << 40}] of float"),
         (TensorProto(data_type=1, dims=[7] * 30),

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper, parser
+from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model.file.document import load
+from onnxreduce_cli.model.gate import attribute_ranges
 from onnxreduce_cli.model.types import inference_bounds, safe_inference
 from onnxreduce_cli.model.types.safe_inference import infer_shapes, type_error
 from onnxreduce_cli.model.types.skeleton import model_skeleton
 from onnxreduce_cli.worker import process
 from onnxreduce_cli.worker.process import EndedError, current
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 MODELS = sorted([*ROOT.glob("samples/*.onnx"), *ROOT.glob("tests/data/**/*.onnx")])
 
@@ -138,6 +139,26 @@ def test_exported_models_are_inferred_here(path: Path) -> None:
     found = load(path).model
     assert not inference_bounds.may_take_much(found)
     assert not inference_bounds.may_take_much(model_skeleton(found))
+
+
+def gather(attribute: AttributeProto) -> ModelProto:
+    """A model whose function has one node, with that attribute."""
+    node = helper.make_node("GatherND", ["x", "i"], ["y"])
+    node.attribute.append(attribute)
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("f", 1)]
+    function = helper.make_function("f", "f", ["x", "i"], ["y"], [node], imports[:1], ["n"])
+    graph = parser.parse_graph("g (float[2,3] x, int64[2,1] i) => (float[2,3] y) { y = f.f(x, i) }")
+    return helper.make_model(graph, functions=[function], opset_imports=imports, ir_version=8)
+
+
+def test_an_attribute_that_may_end_inference() -> None:
+    reference = AttributeProto(name="batch_dims", type=AttributeProto.INT, ref_attr_name="n")
+    assert attribute_ranges.range_problem(gather(reference).functions[0].node[0]) is None
+    assert inference_bounds.may_take_much(gather(reference))
+    wrong = gather(helper.make_attribute("batch_dims", -9))
+    assert inference_bounds.may_take_much(wrong)
+    assert infer_shapes(wrong, data_prop=True) is None
+    assert not inference_bounds.may_take_much(gather(helper.make_attribute("batch_dims", 1)))
 
 
 def test_what_ended_the_worker_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
