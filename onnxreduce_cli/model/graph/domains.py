@@ -14,6 +14,9 @@ MICROSOFT = "com.microsoft"
 #: The domain of the operators of classical machine learning.
 LEARNING = "ai.onnx.ml"
 
+#: A domain whose operators shape inference does not know.
+UNKNOWN_DOMAIN = "onnxreduce.unknown"
+
 
 def is_default(domain: str) -> bool:
     """Return whether `domain` names the default operator set, which has two spellings."""

@@ -12,9 +12,8 @@ from typing import Any
 from onnx import FunctionProto, ModelProto, NodeProto, helper
 
 from onnxreduce_cli.model.graph import attributes
-from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.domains import UNKNOWN_DOMAIN, default_opset, is_default
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
-from onnxreduce_cli.model.types.placeholders import UNKNOWN
 
 _POOLS = frozenset({"AveragePool", "LpPool", "MaxPool"})
 
@@ -99,11 +98,11 @@ def round_pools_down(model: ModelProto) -> None:
             if not is_miscounted(node, opset):
                 continue
             if any(item.ref_attr_name for item in node.attribute if item.name in _SIZES):
-                node.domain, unknown = UNKNOWN, True
+                node.domain, unknown = UNKNOWN_DOMAIN, True
             else:
                 node.CopyFrom(rounded_down(node, opset))
         if unknown:
-            owner.opset_import.add(domain=UNKNOWN, version=1)
+            owner.opset_import.add(domain=UNKNOWN_DOMAIN, version=1)
 
 
 def _pools(owner: ModelProto | FunctionProto) -> Iterator[NodeProto]:

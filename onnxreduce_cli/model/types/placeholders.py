@@ -17,9 +17,6 @@ from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
 
-#: A domain whose operators shape inference does not know.
-UNKNOWN = "onnxreduce.unknown"
-
 #: Returns the node that replaces a copy of a node of an opset; None to leave it as it is.
 _Rule = Callable[[NodeProto, int], "NodeProto | None"]
 

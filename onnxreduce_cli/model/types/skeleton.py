@@ -17,10 +17,10 @@ from onnx import (
 
 from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.graph.attributes import bind
-from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.domains import UNKNOWN_DOMAIN, default_opset
 from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, with_inner
 from onnxreduce_cli.model.graph.values import ValueType
-from onnxreduce_cli.model.types.placeholders import UNKNOWN, put_placeholders
+from onnxreduce_cli.model.types.placeholders import put_placeholders
 
 #: The most elements of an initializer that is copied with data; it may be axes or a shape.
 _SMALL = 1024
@@ -157,8 +157,8 @@ def call_skeleton(
     for node in with_inner(graph.node):
         bind(node, bound)
         if any(item.ref_attr_name for item in node.attribute):
-            node.domain = UNKNOWN
+            node.domain = UNKNOWN_DOMAIN
     if any(item.ref_attr_name for item in bound.values()):
-        skeleton.opset_import.add(domain=UNKNOWN, version=1)
+        skeleton.opset_import.add(domain=UNKNOWN_DOMAIN, version=1)
     put_placeholders(graph, default_opset(function) or 0, functions)
     return skeleton
