@@ -73,12 +73,12 @@ def type_error(model: ModelProto) -> str:
 def _infer_in_worker(content: bytes, data_prop: bool) -> ModelProto | None:
     """Return what `_infer` returns in the worker; None if it ends the worker or takes too much."""
     # Few models need it, and it takes as long to import as to plan a small one.
-    from onnxreduce_cli.worker.process import EndedError, UnansweredError, current
+    from onnxreduce_cli.worker.process import EndedError, UnansweredError, current_worker
 
     key = hash((content, data_prop))
     for _ in range(_ATTEMPTS if key not in _ending else 0):
         try:
-            worker = current()
+            worker = current_worker()
             memory = worker.memory + _MEMORY + _MEMORY_OF_BYTE * len(content)
             inferred: ModelProto | None = worker.call(
                 _infer, content, data_prop, seconds=_SECONDS, memory=memory
