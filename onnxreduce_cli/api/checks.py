@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def prepare_checks() -> None:
     """Let the worker import ONNX Runtime while this process reads and plans."""
-    from onnxreduce_cli.worker.process import current
+    from onnxreduce_cli.worker.process import current_worker
 
     with suppress(OSError):  # Whoever needs it is told.
-        current(("onnxruntime", "onnxreduce_cli.verification.sessions"))
+        current_worker(("onnxruntime", "onnxreduce_cli.verification.sessions"))
 
 
 def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:

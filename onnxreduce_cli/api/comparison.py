@@ -18,7 +18,7 @@ from onnxreduce_cli.verification.isolated import let_go
 from onnxreduce_cli.worker.process import end_current
 
 
-class Comparison:
+class ConversionVerifier:
     """Compares a model as it was read with the one that was written.
 
     Attributes:

@@ -13,7 +13,9 @@ from onnxreduce_cli.model.stating import stating
 
 
 @contextmanager
-def converting(document: Document, options: Options, *, keep: bool = True) -> Iterator[Conversion]:
+def planned_conversion(
+    document: Document, options: Options, *, keep: bool = True
+) -> Iterator[Conversion]:
     """Prepare a model, and plan its conversion.
 
     Args:
@@ -34,9 +36,9 @@ def converting(document: Document, options: Options, *, keep: bool = True) -> It
     model, base_dir = document.model, document.base_dir
     with stating(model, options.types or {}, base_dir, keep=keep):
         if options.runtime is not None:
-            from onnxreduce_cli.engine.runtime import convert_for
+            from onnxreduce_cli.engine.runtime import plan_for_runtime
 
-            conversion = convert_for(model, options, base_dir)
+            conversion = plan_for_runtime(model, options, base_dir)
         else:
             assert opset is not None
             conversion = Conversion(model, opset, options, base_dir=base_dir)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
-from onnxreduce_cli.api.conversion import converting
+from onnxreduce_cli.api.conversion import planned_conversion
 from onnxreduce_cli.api.output import check_path, output_path
-from onnxreduce_cli.api.save import SavedData, check_placement, save, try_out
+from onnxreduce_cli.api.save import SavedData, check_data_path, save, try_out
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.options import Options
@@ -32,14 +32,14 @@ from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.limits import Limits, limited
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api.comparison import Comparison
+    from onnxreduce_cli.api.comparison import ConversionVerifier
     from onnxreduce_cli.verification import VerifyReport
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 
 #: Looks at a conversion while its model is as it was, and at what checking its sites found; None
 #: where they were not checked.
-Seen = Callable[[Conversion, "SiteReport | None"], None]
+Observer = Callable[[Conversion, "SiteReport | None"], None]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def convert_file(
     stdout: IO[bytes] | None = None,
     progress: Progress | None = None,
     copying: Progress | None = None,
-    seen: Seen | None = None,
+    observer: Observer | None = None,
 ) -> Converted:
     """Convert one file.
 
@@ -98,7 +98,7 @@ def convert_file(
         stdout: what ``-`` is written to.
         progress: called with the steps of comparing that are done, those in all, and the current.
         copying: called with the bytes of external data copied, those in all, and the file.
-        seen: called with the conversion before it is applied, and with what checking it found.
+        observer: called with the conversion before it is applied, and with what checking it found.
 
     Raises:
         UsageError: the options make no sense here, or the output may not be written.
@@ -117,24 +117,24 @@ def convert_file(
     path = output_path(source, target, options.opset_of(document.model), options)
     if not options.dry_run:
         check_path(source, path, options, stdout)
-        check_placement(path, options)
+        check_data_path(path, options)
     comparison = None
     if options.verify:
-        from onnxreduce_cli.api.comparison import Comparison
+        from onnxreduce_cli.api.comparison import ConversionVerifier
 
-        comparison = Comparison(document, source, options, progress)
-    with converting(document, options) as conversion:
-        checked = _check(Converted(source, path, conversion.plan()), conversion, options, seen)
+        comparison = ConversionVerifier(document, source, options, progress)
+    with planned_conversion(document, options) as conversion:
+        checked = _check(Converted(source, path, conversion.plan()), conversion, options, observer)
         if options.only_plans or (options.dry_run and checked.plan.blockers):
             return checked
-        with _saying_how_far(checked):
+        with _with_partial_result(checked):
             if options.dry_run:
                 return _try_out(checked, document, conversion, options, comparison)
             return _write(checked, document, conversion, options, comparison, stdout, copying)
 
 
 @contextmanager
-def _saying_how_far(done: Converted) -> Iterator[None]:
+def _with_partial_result(done: Converted) -> Iterator[None]:
     """Let what stops a conversion say how far that came."""
     try:
         yield
@@ -144,20 +144,20 @@ def _saying_how_far(done: Converted) -> Iterator[None]:
 
 
 def _check(
-    done: Converted, conversion: Conversion, options: Options, seen: Seen | None
+    done: Converted, conversion: Conversion, options: Options, observer: Observer | None
 ) -> Converted:
     """Check a conversion that is more than planned."""
     sites = None
     try:
         if options.check and not (options.only_plans or done.plan.blockers):
-            with _saying_how_far(done):
+            with _with_partial_result(done):
                 sites = check_conversion(conversion, strict=options.strict)
     except (CheckError, UncheckedError) as error:
         sites = error.report
         raise
     finally:
-        if seen is not None:
-            seen(conversion, sites)
+        if observer is not None:
+            observer(conversion, sites)
     return replace(done, checks=sites)
 
 
@@ -166,7 +166,7 @@ def _try_out(
     document: Document,
     conversion: Conversion,
     options: Options,
-    comparison: Comparison | None,
+    comparison: ConversionVerifier | None,
 ) -> Converted:
     """Compare the whole models, and write none.
 
@@ -185,7 +185,7 @@ def _write(
     document: Document,
     conversion: Conversion,
     options: Options,
-    comparison: Comparison | None,
+    comparison: ConversionVerifier | None,
     stdout: IO[bytes] | None,
     copying: Progress | None,
 ) -> Converted:

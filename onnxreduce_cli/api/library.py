@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from onnx import ModelProto
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
-from onnxreduce_cli.api.conversion import converting
+from onnxreduce_cli.api.conversion import planned_conversion
 from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.options import Options
@@ -102,7 +102,7 @@ def convert(
     # What is prepared is a copy: what fails later leaves the model as it is.
     document = _read(model_or_path, copied=not in_place or options.prepares)
     _convert(document, options)
-    return _given_back(document, model_or_path, in_place=in_place)
+    return _in_given_form(document, model_or_path, in_place=in_place)
 
 
 def _convert(document: Document, options: Options) -> None:
@@ -110,7 +110,7 @@ def _convert(document: Document, options: Options) -> None:
     options.validate()
     if options.check and options.opset != default_opset(document.model):
         prepare_checks()
-    with converting(document, options) as conversion:
+    with planned_conversion(document, options) as conversion:
         if options.check:
             check_conversion(conversion, strict=options.strict)
         conversion.apply()
@@ -161,7 +161,7 @@ def convert_file(
     return convert(os.fspath(path), target, Options(opset=opset, **options))
 
 
-def _given_back(
+def _in_given_form(
     document: Document, given: ModelOrPath | Model, *, in_place: bool
 ) -> ModelProto | Model:
     """Return a result as the model was given, or in the one that was to be edited."""
@@ -205,7 +205,7 @@ def plan(
     )
     options.validate()
     document = _read(model_or_path, copied=options.prepares)
-    with converting(document, options, keep=False) as conversion:
+    with planned_conversion(document, options, keep=False) as conversion:
         return conversion.plan()
 
 

@@ -42,7 +42,7 @@ class SavedData:
         return (*(target for _, target in self.brought), *filter(None, [self.made]))
 
 
-def check_placement(path: str, options: Options) -> None:
+def check_data_path(path: str, options: Options) -> None:
     """Refuse what cannot be done, before any work.
 
     Raises:
@@ -85,14 +85,14 @@ def save(
             large, or a file changed while it was read.
         OSError: something cannot be written; what was there is as it was.
     """
-    options = _with_converted(options, conversion, path)
+    options = _with_threshold(options, conversion, path)
     folder = document.base_dir if path == STREAM else os.path.dirname(os.path.abspath(path))
     files = _data_files(document, options)
     _check_apart(path, folder, files)
-    going = _going_along(document, folder, options, files)
+    going = _files_to_bring(document, folder, options, files)
     if rewritten := not conversion.changes_nothing:
         conversion.apply()
-    moved, new = _place_weights(document, path, options, files)
+    moved, new = _move_weights(document, path, options, files)
     renamed = relocate(document, going, folder)
     content = _content(document, path, changed=rewritten or moved or renamed)
     with ExitStack() as stack:
@@ -100,7 +100,7 @@ def save(
         linked = stack.enter_context(brought(going, folder, way, progress))
         if new.content:
             # Where the model takes the place of another, its weights may be nowhere else.
-            stack.enter_context(_new_file(new, lasting=os.path.exists(path)))
+            stack.enter_context(_written_data(new, lasting=os.path.exists(path)))
         _write(content, path, folder, stdout, verify)
     pairs = tuple(destinations(going, folder))
     return SavedData(pairs, tuple(linked), new.path, tuple(file.path for file in files))
@@ -130,7 +130,7 @@ def try_out(
         verify(path)
 
 
-def _with_converted(options: Options, conversion: Conversion, path: str) -> Options:
+def _with_threshold(options: Options, conversion: Conversion, path: str) -> Options:
     """Put weights that were external data, and are within the model now, out of it again."""
     if not conversion.prepared.moved or options.inline or path == STREAM:
         return options
@@ -138,7 +138,7 @@ def _with_converted(options: Options, conversion: Conversion, path: str) -> Opti
     return replace(options, threshold=threshold)
 
 
-class _NewData(NamedTuple):
+class _NewDataFile(NamedTuple):
     """A file of weights to be written; without a path and content if there is none."""
 
     path: str = ""
@@ -156,7 +156,7 @@ def _data_files(document: Document, options: Options) -> list[DataFile]:
     return []
 
 
-def _going_along(
+def _files_to_bring(
     document: Document, folder: str, options: Options, files: list[DataFile]
 ) -> list[DataFile]:
     """Return those of the files that are linked or copied to the output's folder."""
@@ -164,9 +164,9 @@ def _going_along(
     return [] if stays or options.inline or options.external_data == "keep" else files
 
 
-def _place_weights(
+def _move_weights(
     document: Document, path: str, options: Options, files: list[DataFile]
-) -> tuple[bool, _NewData]:
+) -> tuple[bool, _NewDataFile]:
     """Move weights into the model's file or out of it.
 
     Returns:
@@ -178,14 +178,14 @@ def _place_weights(
     if options.inline:
         from onnxreduce_cli.model.weights import move_in
 
-        return move_in(document, files), _NewData()
+        return move_in(document, files), _NewDataFile()
     if options.threshold is None:
-        return False, _NewData()
+        return False, _NewDataFile()
     from onnxreduce_cli.model.weights import move_out
 
     data_path = _data_path(path, force=options.force)
     content = move_out(document, options.threshold, os.path.basename(data_path))
-    return (True, _NewData(data_path, content)) if content else (False, _NewData())
+    return (True, _NewDataFile(data_path, content)) if content else (False, _NewDataFile())
 
 
 def _content(document: Document, path: str, *, changed: bool) -> list[ByteRange]:
@@ -242,7 +242,7 @@ def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
 
 
 @contextmanager
-def _new_file(new: _NewData, *, lasting: bool) -> Iterator[None]:
+def _written_data(new: _NewDataFile, *, lasting: bool) -> Iterator[None]:
     """Write a file, and remove it again if the block fails."""
     with replacing(new.path, lasting=lasting) as file:
         write(new.content, file)

@@ -21,7 +21,7 @@ from typing import Any
 import onnx
 
 from onnxreduce_cli import __version__
-from onnxreduce_cli.batch.pool import Died, Pool
+from onnxreduce_cli.batch.pool import CrashedCall, Pool
 from onnxreduce_cli.batch.processes import Processes
 from onnxreduce_cli.errors import UsageError
 
@@ -101,16 +101,16 @@ class Cluster(Pool):
                 f"dask worker {self._address} starts one"
             ) from error
         files = {os.path.abspath(path): _size(path) for path in sources[:1]}
-        with _written_into(out_dir) as probe:
+        with _probe_file(out_dir) as probe:
             files |= {path: _size(path) for path in probe}
             self._check_versions()
-            found = self._ask(look, files)
+            found = self._call_on_workers(describe_worker, files)
         for worker, seen in found.items():
-            if problem := _problem(seen, files):
+            if problem := _worker_problem(seen, files):
                 raise UsageError(f"worker {worker} {problem}")
             self._limits[worker] = seen["memory"]
 
-    def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def _call_on_workers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Call a function on each worker; of one that is lost meanwhile nothing is known.
 
         Raises:
@@ -141,7 +141,7 @@ class Cluster(Pool):
                 return ""
             return found
 
-        for worker, there in self._ask(version).items():
+        for worker, there in self._call_on_workers(version).items():
             if there != __version__:
                 seen = f"onnxreduce {there}" if there else "no onnxreduce"
                 raise UsageError(
@@ -153,14 +153,14 @@ class Cluster(Pool):
         """Call a function of a module on some worker; all must be picklable."""
         assert not named
         need = self._memory(*arguments)
-        answer = self._client.get_executor(pure=False, **self._place(need)).submit(
+        answer = self._client.get_executor(pure=False, **self._placement_options(need)).submit(
             convert_model, self._folder, need, function, arguments
         )
-        told: Future[Any] = Future()
-        answer.add_done_callback(lambda done: self._tell(done, told))
-        return told
+        result: Future[Any] = Future()
+        answer.add_done_callback(lambda done: self._settle(done, result))
+        return result
 
-    def _place(self, need: int) -> dict[str, Any]:
+    def _placement_options(self, need: int) -> dict[str, Any]:
         """Where a call may be made: with those who have the memory, or else the most of it."""
         enough = [worker for worker, limit in self._limits.items() if limit >= need]
         if not enough and self._limits:
@@ -170,29 +170,29 @@ class Cluster(Pool):
         # Rather elsewhere than never, should they be lost.
         return {"workers": enough, "allow_other_workers": True}
 
-    def _tell(self, done: Future[Any], told: Future[Any]) -> None:
+    def _settle(self, done: Future[Any], result: Future[Any]) -> None:
         from distributed import KilledWorker
 
         if done.cancelled():
-            told.set_exception(
+            result.set_exception(
                 UsageError(
                     f"the scheduler at {self._address} is gone; once it is there again, --resume "
                     "goes on"
                 )
             )
         elif isinstance(error := done.exception(), KilledWorker):
-            told.set_result(Died("its worker, as did each that was given it afterwards"))
+            result.set_result(CrashedCall("its worker, as did each that was given it afterwards"))
         elif error is not None:
-            told.set_exception(error)
+            result.set_exception(error)
         else:
-            told.set_result(done.result())
+            result.set_result(done.result())
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Leave the cluster; what is not begun is not done, what is at work ends by itself."""
         self._client.close(timeout=_PATIENCE)
 
 
-def _problem(seen: dict[str, Any], files: dict[str, int]) -> str:
+def _worker_problem(seen: dict[str, Any], files: dict[str, int]) -> str:
     """Say what is wrong with a worker."""
     for name, here in _versions().items():
         if (there := seen["versions"][name]) != here:
@@ -207,7 +207,7 @@ def _problem(seen: dict[str, Any], files: dict[str, int]) -> str:
 
 
 @contextmanager
-def _written_into(folder: str | None) -> Iterator[list[str]]:
+def _probe_file(folder: str | None) -> Iterator[list[str]]:
     """A new file in a folder that exists, which shows who shares it."""
     if folder is None or not os.path.isdir(folder):
         yield []
@@ -228,7 +228,7 @@ def _size(path: str) -> int:
         return -1
 
 
-def look(files: dict[str, int], dask_worker: Any) -> dict[str, Any]:
+def describe_worker(files: dict[str, int], dask_worker: Any) -> dict[str, Any]:
     """Say what a worker is and sees; runs there."""
     return {
         "versions": _versions(),
@@ -246,7 +246,7 @@ def convert_model(
     worker = get_worker()
     limit = worker.memory_manager.memory_limit or 1 << 62
     pool = _processes(folder if os.path.isdir(folder) else None, worker.state.nthreads)
-    with _memory(need, limit):
+    with _reserved_memory(need, limit):
         return pool.submit_large(need, function, *arguments).result()
 
 
@@ -262,7 +262,7 @@ _freed = threading.Condition()
 
 
 @contextmanager
-def _memory(need: int, limit: int) -> Iterator[None]:
+def _reserved_memory(need: int, limit: int) -> Iterator[None]:
     """Wait until the calls under way leave room for another, or there are none."""
     with _freed:
         _freed.wait_for(lambda: not _taken or sum(_taken) + need <= limit)

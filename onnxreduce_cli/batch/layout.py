@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from onnxreduce_cli.errors import UsageError
 
 
-def matching(patterns: Iterable[str], out_dir: str | None = None) -> list[str]:
+def matching_files(patterns: Iterable[str], out_dir: str | None = None) -> list[str]:
     """The files that names and patterns stand for, each once, in order.
 
     Not every shell expands patterns. One that matches nothing stands for itself, as in shells; a
@@ -33,7 +33,7 @@ def _is_in(name: str, folder: str | None) -> bool:
     )
 
 
-def targets(sources: list[str], out_dir: str) -> list[str]:
+def output_paths(sources: list[str], out_dir: str) -> list[str]:
     """Return the output path in a folder for each of several models, all of them different.
 
     A model keeps its file name. Where two have the same, all keep their path below the deepest

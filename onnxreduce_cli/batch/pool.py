@@ -17,20 +17,20 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Died:
+class CrashedCall:
     """The result of a call in whose middle its process ended.
 
     Attributes:
-        how: what ended it, such as ``SIGSEGV`` or ``exit code 1``.
-        room: the bytes of memory that it took more than, if it was ended for that.
+        cause: what ended it, such as ``SIGSEGV`` or ``exit code 1``.
+        memory: the bytes of memory that it took more than, if it was ended for that.
     """
 
-    how: str
-    room: int | None = None
+    cause: str
+    memory: int | None = None
 
 
 class Pool(Executor):
-    """An executor that gives `Died` for a call that ends its process, and goes on.
+    """An executor that gives `CrashedCall` for a call that ends its process, and goes on.
 
     With ``cancel_futures``, `shutdown` stops the calls that are at work too.
 
@@ -46,7 +46,7 @@ class Pool(Executor):
 
 def call_apart(
     function: Callable[[Item], Result], items: Iterable[Item], pool: Pool
-) -> Generator[tuple[Item, Result | Died]]:
+) -> Generator[tuple[Item, Result | CrashedCall]]:
     """Call a function on each item in a pool, which is shut down at the end.
 
     Items are drawn when the pool has room for them. Results come as they are ready. Leaving early
@@ -70,13 +70,13 @@ def call_apart(
                 future.add_done_callback(done.put)
             if not under_way:
                 return
-            future = _first(done)
+            future = _next_done(done)
             yield under_way.pop(future), future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _first(done: SimpleQueue[Future[Any]]) -> Future[Any]:
+def _next_done(done: SimpleQueue[Future[Any]]) -> Future[Any]:
     """Wait for a call to be done.
 
     A signal between the interpreter's last look and the wait ends no wait: it would be handled

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from onnxreduce_cli.batch.pool import Died, Pool
+from onnxreduce_cli.batch.pool import CrashedCall, Pool
 from onnxreduce_cli.worker.process import EndedError, TooLargeError, Worker
 
 #: How many times the memory that a call is expected to take it may take, before the machine ends
@@ -56,7 +56,7 @@ class Processes(Pool):
     ) -> Any:
         with self._lock:
             if self._stopped:
-                return Died("SIGTERM")
+                return CrashedCall("SIGTERM")
             worker: Worker | None = getattr(self._own, "worker", None)
             if worker is None:
                 worker = self._own.worker = Worker(folder=self._folder, quiet=False)
@@ -70,8 +70,8 @@ class Processes(Pool):
                 self._own.worker = None
             if isinstance(error, TooLargeError):
                 assert room is not None
-                return Died("SIGKILL", room)
-            return Died(str(error))
+                return CrashedCall("SIGKILL", room)
+            return CrashedCall(str(error))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers: once all calls are done, or at once if these are cancelled."""

@@ -39,7 +39,7 @@ Stamps = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class OutputEntry:
     """The recipe and the files of one output.
 
     Attributes:
@@ -100,12 +100,12 @@ def digest(path: str) -> str:
     return found.hexdigest()
 
 
-class Record:
+class OutputRecord:
     """The record of a folder.
 
     Attributes:
         ours: the outputs that runs have begun to write, by their paths within the folder.
-        made: how those were made that were finished.
+        entries: how those were made that were finished.
     """
 
     def __init__(self, folder: str) -> None:
@@ -118,7 +118,7 @@ class Record:
         self._folder = folder
         self._path = os.path.join(folder, NAME)
         self.ours: set[str] = set()
-        self.made: dict[str, Made] = {}
+        self.entries: dict[str, OutputEntry] = {}
         if not os.path.lexists(self._path):
             return
         with self._open(os.O_RDONLY) as file:
@@ -147,16 +147,16 @@ class Record:
             return
         made = found.get("made")
         if made is not None:
-            made = _made(made)
+            made = _entry_of(made)
             if made is None:
                 return
         if found.get("withdrawn"):
             self.ours.discard(output)
-            self.made.pop(output, None)
+            self.entries.pop(output, None)
             return
         self.ours.add(output)
         if made is not None:
-            self.made[output] = made
+            self.entries[output] = made
 
     def may_replace(self, output: str) -> bool:
         """Return whether a run made what is at an output's path, as far as there is anything.
@@ -175,17 +175,17 @@ class Record:
             self._add({"output": output})
             self.ours.add(output)
 
-    def finish(self, output: str, made: Made) -> None:
+    def finish(self, output: str, made: OutputEntry) -> None:
         """Note how an output was made."""
         self._add({"output": output, "made": asdict(made)})
-        self.made[output] = made
+        self.entries[output] = made
 
     def withdraw(self, output: str) -> None:
         """Note that an output was not written after all: what may come to be there is not ours."""
         if output in self.ours:
             self._add({"output": output, "withdrawn": True})
             self.ours.remove(output)
-            self.made.pop(output, None)
+            self.entries.pop(output, None)
 
     def _add(self, entry: dict[str, Any]) -> None:
         line = json.dumps(entry, sort_keys=True).encode() + b"\n"
@@ -210,18 +210,18 @@ def _lock(file: BinaryIO) -> None:
         fcntl.lockf(file, fcntl.LOCK_EX)
 
 
-def _made(found: Any) -> Made | None:
+def _entry_of(found: Any) -> OutputEntry | None:
     """Return what a line says of how an output was made; None where it is no such thing."""
     if not isinstance(found, dict):
         return None
     recipe, source = found.get("recipe"), found.get("digest")
-    read, written = _stamps(found.get("read")), _stamps(found.get("written"))
+    read, written = _stamps_of(found.get("read")), _stamps_of(found.get("written"))
     if not isinstance(recipe, dict) or not isinstance(source, str):
         return None
-    return None if read is None or written is None else Made(recipe, source, read, written)
+    return None if read is None or written is None else OutputEntry(recipe, source, read, written)
 
 
-def _stamps(found: Any) -> Stamps | None:
+def _stamps_of(found: Any) -> Stamps | None:
     if not isinstance(found, dict):
         return None
     stamps: Stamps = {}

@@ -13,8 +13,8 @@ import onnx
 
 from onnxreduce_cli import __version__
 from onnxreduce_cli.api.file_conversion import Converted, convert_file
-from onnxreduce_cli.batch.pool import Died, Pool, call_apart
-from onnxreduce_cli.batch.record import Made, Record, digest, stamps
+from onnxreduce_cli.batch.pool import CrashedCall, Pool, call_apart
+from onnxreduce_cli.batch.record import OutputEntry, OutputRecord, digest, stamps
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 #: What is told of each model beside the result: nothing, all data, or pictures as well.
-Telling = Literal["", "data", "pictures"]
+ReportDetail = Literal["", "data", "pictures"]
 
 #: Options that decide whether an output may be written, not what it holds.
 _PERMISSIONS = ("dry_run", "force", "in_place")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ModelResult:
     """The result of one model.
 
     Attributes:
@@ -47,7 +47,7 @@ class Outcome:
         state: the result, in a few words.
         detail: the changes, or what is wrong, in one line.
         notes: errors, or remarks that a user should read; for stderr.
-        made: the entry of the output in the record, if there is one.
+        entry: the entry of the output in the record, if there is one.
         model: all that is told of it; None where it is not wanted, or there is no more.
         picture: what a page shows of it; None as before.
     """
@@ -58,11 +58,11 @@ class Outcome:
     state: str
     detail: str
     notes: tuple[str, ...] = ()
-    made: Made | None = None
+    entry: OutputEntry | None = None
     model: ConvertedModel | None = None
     picture: Picture | None = None
 
-    def told(self) -> ConvertedModel:
+    def as_converted_model(self) -> ConvertedModel:
         """All that is told of it."""
         from onnxreduce_cli.report.data import ConvertedModel, Problem
 
@@ -82,8 +82,8 @@ class _Task:
         folder: where all outputs go; None where none is named.
         options: how.
         recipe: what else decides what the output holds.
-        made: how an earlier run made it; None to convert it in any case.
-        telling: what is wanted beside the result.
+        entry: how an earlier run made it; None to convert it in any case.
+        report_detail: what is wanted beside the result.
     """
 
     source: str
@@ -91,8 +91,8 @@ class _Task:
     folder: str | None
     options: Options
     recipe: dict[str, Any]
-    made: Made | None = None
-    telling: Telling = ""
+    entry: OutputEntry | None = None
+    report_detail: ReportDetail = ""
 
 
 def convert_many(
@@ -103,8 +103,8 @@ def convert_many(
     *,
     out_dir: str | None = None,
     resume: bool = False,
-    telling: Telling = "",
-) -> Generator[Outcome]:
+    report_detail: ReportDetail = "",
+) -> Generator[ModelResult]:
     """Convert models, each in a process that may crash; outcomes come as they are ready.
 
     A model may get a second outcome, which then holds: models that share external data share it in
@@ -118,38 +118,38 @@ def convert_many(
         out_dir: the folder of all outputs, where what was made is noted.
         resume: leave out what is done according to those notes, and make again what is noted but
             not, or no longer, done.
-        telling: whether outcomes have all the data of a model, or pictures of it, too.
+        report_detail: whether outcomes have all the data of a model, or pictures of it, too.
 
     Raises:
         OSError: the folder, or the notes in it, cannot be read or written.
     """
     if out_dir is not None and not options.dry_run:
         make_folder(out_dir)
-    record = None if out_dir is None else Record(out_dir)
+    record = None if out_dir is None else OutputRecord(out_dir)
     drawn = _tasks(
         sources, targets, options, out_dir, record, resume=resume, repeating=pool.repeats
     )
-    tasks = (replace(task, telling=telling) for task in drawn)
-    done: list[Outcome] = []
+    tasks = (replace(task, report_detail=report_detail) for task in drawn)
+    done: list[ModelResult] = []
     # Closed at once when this is left early: else processes go on, and are waited for.
     with closing(call_apart(_convert, tasks, pool)) as results:
         for task, result in results:
-            outcome = _crashed(task, result) if isinstance(result, Died) else result
-            _note(record, task, outcome)
-            done += [outcome] if outcome.made is not None else []
+            outcome = _crash_result(task, result) if isinstance(result, CrashedCall) else result
+            _update_record(record, task, outcome)
+            done += [outcome] if outcome.entry is not None else []
             yield outcome
     for outcome in done:
-        if outcome.made is not None and not outcome.made.is_there(out_dir or ""):
-            yield _spoilt(outcome)
+        if outcome.entry is not None and not outcome.entry.is_there(out_dir or ""):
+            yield _incomplete_result(outcome)
 
 
-def _note(record: Record | None, task: _Task, outcome: Outcome) -> None:
+def _update_record(record: OutputRecord | None, task: _Task, outcome: ModelResult) -> None:
     """Record how an output was made, or that none was."""
     if record is None or task.target is None:
         return
     output = os.path.relpath(task.target, task.folder)
-    if outcome.made is not None:
-        record.finish(output, outcome.made)
+    if outcome.entry is not None:
+        record.finish(output, outcome.entry)
     elif not os.path.lexists(task.target):
         record.withdraw(output)
 
@@ -159,7 +159,7 @@ def _tasks(
     targets: Sequence[str | None],
     options: Options,
     out_dir: str | None,
-    record: Record | None,
+    record: OutputRecord | None,
     *,
     resume: bool,
     repeating: bool,
@@ -175,7 +175,7 @@ def _tasks(
             output = os.path.relpath(target, out_dir)
             if resume and record.may_replace(output):
                 task = replace(
-                    task, options=replace(options, force=True), made=record.made.get(output)
+                    task, options=replace(options, force=True), entry=record.entries.get(output)
                 )
             elif not options.dry_run and (options.force or not os.path.lexists(target)):
                 record.begin(output)
@@ -206,7 +206,7 @@ def _recipe(options: Options) -> dict[str, Any]:
     return read_back
 
 
-def _convert(task: _Task) -> Outcome:
+def _convert(task: _Task) -> ModelResult:
     """Convert one model; runs in a separate process."""
     source, target = task.source, task.target or ""
     pictures: list[Picture] = []
@@ -217,53 +217,55 @@ def _convert(task: _Task) -> Outcome:
         pictures.append(conversion_picture(conversion, sites))
 
     try:
-        if task.made is not None and task.made.is_of(source, task.recipe, task.folder or ""):
-            return Outcome(source, target, 0, "skipped", "done before")
+        if task.entry is not None and task.entry.is_of(source, task.recipe, task.folder or ""):
+            return ModelResult(source, target, 0, "skipped", "done before")
         # Before it is read: what changes in between is then noticed the next time.
         known = digest(source) if task.folder is not None and not task.options.dry_run else ""
-        seen = draw if task.telling == "pictures" else None
-        done = convert_file(source, task.target, task.options, seen=seen)
-        found = _converted(task, done, known)
+        observer = draw if task.report_detail == "pictures" else None
+        done = convert_file(source, task.target, task.options, observer=observer)
+        found = _conversion_result(task, done, known)
     except Exception as error:
-        found = _failed(task, error)
+        found = _failure_result(task, error)
     return replace(found, picture=pictures[0]) if pictures else found
 
 
-def _converted(task: _Task, done: Converted, known: str) -> Outcome:
-    model = _model(task, done)
+def _conversion_result(task: _Task, done: Converted, known: str) -> ModelResult:
+    model = _report_data(task, done)
     if task.options.dry_run:
-        return replace(_planned(done), model=model)
+        return replace(_plan_result(done), model=model)
     detail = "; ".join([headline(done.plan), *proofs(done)])
     made = None
     if task.folder is not None:
         read = stamps({path: path for path in done.data.read})
         outputs = (done.target, *done.data.files)
         written = stamps({os.path.relpath(path, task.folder): path for path in outputs})
-        made = Made(task.recipe, known, read, written)
+        made = OutputEntry(task.recipe, known, read, written)
     notes = tuple(joined([f"{done.source}: {line}"]) for line in remarks(done))
-    return Outcome(done.source, done.target, 0, "converted", detail, notes, made, model)
+    return ModelResult(done.source, done.target, 0, "converted", detail, notes, made, model)
 
 
-def _model(task: _Task, done: Converted) -> ConvertedModel | None:
-    if not task.telling:
+def _report_data(task: _Task, done: Converted) -> ConvertedModel | None:
+    if not task.report_detail:
         return None
     from onnxreduce_cli.report.data import converted_model
 
     return converted_model(done, dry_run=task.options.dry_run)
 
 
-def _planned(done: Converted) -> Outcome:
+def _plan_result(done: Converted) -> ModelResult:
     blockers = done.plan.blockers
     if not blockers:
         detail = "; ".join([headline(done.plan), *proofs(done)])
-        return Outcome(done.source, "", 0, "can be converted", detail)
+        return ModelResult(done.source, "", 0, "can be converted", detail)
     notes = tuple(joined([f"{done.source}: {line}"]) for line in blocker_lines(blockers))
-    return Outcome(done.source, "", 1, "cannot be converted", f"{len(blockers)} in the way", notes)
+    return ModelResult(
+        done.source, "", 1, "cannot be converted", f"{len(blockers)} in the way", notes
+    )
 
 
-def _failed(task: _Task, error: Exception) -> Outcome:
+def _failure_result(task: _Task, error: Exception) -> ModelResult:
     source, model = task.source, None
-    if task.telling:
+    if task.report_detail:
         from onnxreduce_cli.report.data import failed_model
 
         model = failed_model(source, error)
@@ -272,29 +274,29 @@ def _failed(task: _Task, error: Exception) -> Outcome:
     blockers = len(getattr(error, "blockers", ()))
     detail = f"{blockers} in the way" if blockers else first
     note = first if printable(source) in first else joined([f"{source}: {first}"])
-    return Outcome(source, "", found.code, found.state, detail, (note, *more), model=model)
+    return ModelResult(source, "", found.code, found.state, detail, (note, *more), model=model)
 
 
-def _spoilt(outcome: Outcome) -> Outcome:
+def _incomplete_result(outcome: ModelResult) -> ModelResult:
     detail = "its external data is gone again, with another model that failed; use --resume"
     note = joined([f"{outcome.source}: {detail}"])
-    return Outcome(outcome.source, outcome.target, 2, "incomplete", detail, (note,))
+    return ModelResult(outcome.source, outcome.target, 2, "incomplete", detail, (note,))
 
 
-def _crashed(task: _Task, how: Died) -> Outcome:
-    if how.room is not None:
+def _crash_result(task: _Task, how: CrashedCall) -> ModelResult:
+    if how.memory is not None:
         what = (
-            f"it takes more than {size_text(how.room)} of memory, which is what one of many models "
-            "of its size may take; convert it by itself"
+            f"it takes more than {size_text(how.memory)} of memory, which is what one of many "
+            "models of its size may take; convert it by itself"
         )
-        return _failed(task, OutOfMemoryError(what))
-    detail = f"the process that converted it ended with {how.how}"
+        return _failure_result(task, OutOfMemoryError(what))
+    detail = f"the process that converted it ended with {how.cause}"
     advice = "if that was ONNX Runtime checking the changed nodes, --no-check does without"
     note = joined([f"{task.source}: {detail}; {advice}"])
-    return Outcome(task.source, "", 1, "crashed", detail, (note,))
+    return ModelResult(task.source, "", 1, "crashed", detail, (note,))
 
 
-def exit_code(outcomes: Sequence[Outcome]) -> int:
+def exit_code(outcomes: Sequence[ModelResult]) -> int:
     """Return the command's exit code: 1 if any model cannot be converted, else the highest."""
     codes = {outcome.code for outcome in outcomes}
     return 1 if 1 in codes else max(codes, default=0)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onnxreduce_cli.cli.many import check_cluster, many_options, pool
+from onnxreduce_cli.cli.many import check_cluster, make_pool, many_options
 from onnxreduce_cli.cli.options import (
     comparing_options,
     complete_contracted,
     complete_operators,
     complete_runtimes,
     limit_options,
-    placement_options,
     preparation_options,
     type_option,
+    weight_options,
 )
-from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.streams import progress_bar, say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, about
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 
-def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
+def _parse_ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
     """The option's value for `Options`."""
     if value == "auto":
         return "auto"
@@ -50,12 +50,12 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
     return int(value)
 
 
-def _names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+def _parse_names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
     """A list of names with commas between them."""
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+def _parse_operators(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
     """What a list of operators, or a file of one, has."""
     if value is None:
         return ()
@@ -107,7 +107,7 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @click.option(
     "--contract",
     shell_complete=complete_contracted,
-    callback=_names,
+    callback=_parse_names,
     default="",
     metavar="OPERATOR,...|GROUP",
     help="Put these operators in place of the nodes that exporters write for them: single ones, or "
@@ -117,7 +117,7 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 )
 @click.option(
     "--allow-ops",
-    callback=_operators,
+    callback=_parse_operators,
     metavar="FILE|OPERATOR,...",
     help="Write every other operator out in these: onnxreduce ops --of MODEL prints such a file. "
     "Resize@11-13 is allowed at those opsets alone.",
@@ -130,7 +130,7 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 )
 @click.option(
     "--ir-version",
-    callback=_ir_version,
+    callback=_parse_ir_version,
     default="auto",
     show_default=True,
     metavar="auto|keep|N",
@@ -146,14 +146,14 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @with_settings
 @preparation_options
 @comparing_options
-@placement_options
+@weight_options
 @many_options
 @click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
 @reporting("convert", "junit", "code_quality", "html")
 def command(
-    telling: Telling,
+    reporter: Reporter,
     models: tuple[str, ...],
     output: str | None,
     out_dir: str | None,
@@ -183,24 +183,24 @@ def command(
     options = Options(**given, check=not no_check)
     sources = _sources(models, output, out_dir, options)
     if len(sources) == 1 and alone:
-        return _convert_one(telling, sources[0], output, options, verbose=verbose, quiet=quiet)
+        return _convert_one(reporter, sources[0], output, options, verbose=verbose, quiet=quiet)
     _check_many(sources, output, out_dir, options, resume=resume)
     check_cluster(cluster, jobs, out_dir)
-    chosen = _chosen(sources, out_dir)
-    where = pool(jobs, cluster, list(chosen), out_dir, options, quiet=quiet)
-    return _convert_many(telling, chosen, where, out_dir, options, resume=resume, quiet=quiet)
+    chosen = _output_paths(sources, out_dir)
+    where = make_pool(jobs, cluster, list(chosen), out_dir, options, quiet=quiet)
+    return _convert_many(reporter, chosen, where, out_dir, options, resume=resume, quiet=quiet)
 
 
 def _sources(
     models: tuple[str, ...], output: str | None, out_dir: str | None, options: Options
 ) -> list[str]:
     """The models, patterns expanded; options that contradict each other are refused."""
-    from onnxreduce_cli.batch.layout import matching
+    from onnxreduce_cli.batch.layout import matching_files
 
     options.validate()
     if "" in (*models, output, out_dir):
         raise click.UsageError("a name is empty; is some variable not set?")
-    return matching(models, out_dir)
+    return matching_files(models, out_dir)
 
 
 def _check_many(
@@ -217,16 +217,16 @@ def _check_many(
         raise click.UsageError("say either --in-place or --out-dir")
 
 
-def _chosen(sources: list[str], out_dir: str | None) -> dict[str, str | None]:
+def _output_paths(sources: list[str], out_dir: str | None) -> dict[str, str | None]:
     """Return the output path of each model; None where it lies beside the model."""
-    from onnxreduce_cli.batch.layout import targets
+    from onnxreduce_cli.batch.layout import output_paths
 
-    places = targets(sources, out_dir) if out_dir is not None else [None] * len(sources)
+    places = output_paths(sources, out_dir) if out_dir is not None else [None] * len(sources)
     return dict(zip(sources, places, strict=True))
 
 
 def _convert_one(
-    telling: Telling,
+    reporter: Reporter,
     source: str,
     output: str | None,
     options: Options,
@@ -236,7 +236,7 @@ def _convert_one(
 ) -> int:
     from onnxreduce_cli.api.file_conversion import convert_file
 
-    if telling.to_stdout and source == "-" and output is None and not options.dry_run:
+    if reporter.to_stdout and source == "-" and output is None and not options.dry_run:
         # The model of a stream goes to one, too.
         raise click.UsageError("the model goes to standard output: name a file, --json FILE")
     pictures: list[Picture | None] = []
@@ -246,10 +246,10 @@ def _convert_one(
 
         pictures.append(conversion_picture(conversion, sites))
 
-    telling.content_of = lambda error: _told(source, error, dry_run=options.dry_run)
-    telling.pictures = lambda: pictures or [None]
+    reporter.failure_content = lambda error: _conversions(source, error, dry_run=options.dry_run)
+    reporter.pictures = lambda: pictures or [None]
     with (
-        _each_blocker(telling) if verbose else nullcontext(),
+        _each_blocker(reporter) if verbose else nullcontext(),
         about(source),
         progress_bar("copying data") as copying,
         progress_bar("verifying") as progress,
@@ -262,17 +262,17 @@ def _convert_one(
             stdout=standard_output(),
             progress=progress,
             copying=copying,
-            seen=draw if telling.draws else None,
+            observer=draw if reporter.draws else None,
         )
-    telling.content = lambda: _told(source, done, dry_run=options.dry_run)
+    reporter.content = lambda: _conversions(source, done, dry_run=options.dry_run)
     if options.dry_run:
-        _show_plan(telling, done, verbose=verbose, quiet=quiet)
+        _show_plan(reporter, done, verbose=verbose, quiet=quiet)
     elif not quiet:
-        _show(telling, done, verbose=verbose)
+        _show(reporter, done, verbose=verbose)
     return 0 if done.plan.possible else 1
 
 
-def _told(source: str, found: Converted | Exception, *, dry_run: bool) -> Conversions:
+def _conversions(source: str, found: Converted | Exception, *, dry_run: bool) -> Conversions:
     """What became of one model, as data."""
     from onnxreduce_cli.report.data import Conversions, converted_model, failed_model
 
@@ -282,7 +282,7 @@ def _told(source: str, found: Converted | Exception, *, dry_run: bool) -> Conver
 
 
 @contextmanager
-def _each_blocker(telling: Telling) -> Iterator[None]:
+def _each_blocker(reporter: Reporter) -> Iterator[None]:
     """Say each blocker, not all those of one reason together, and end the program."""
     try:
         yield
@@ -293,41 +293,41 @@ def _each_blocker(telling: Telling) -> Iterator[None]:
 
         say(joined([error.message]), err=True)
         say(blockers_text(error.blockers, verbose=True), err=True)
-        telling.fail(error)
+        reporter.fail(error)
         sys.exit(error.exit_code)
 
 
-def _show_plan(telling: Telling, done: Converted, *, verbose: bool, quiet: bool) -> None:
+def _show_plan(reporter: Reporter, done: Converted, *, verbose: bool, quiet: bool) -> None:
     from onnxreduce_cli.report.plan import blockers_text, plan_text
 
     if not quiet:
-        telling.say(plan_text(done.plan, done.source, verbose=verbose))
-        _show_proof(telling, done, err=False)
+        reporter.say(plan_text(done.plan, done.source, verbose=verbose))
+        _show_checks(reporter, done, err=False)
     if done.plan.blockers:
         say(blockers_text(done.plan.blockers, verbose=verbose), err=True)
 
 
-def _show(telling: Telling, done: Converted, *, verbose: bool) -> None:
+def _show(reporter: Reporter, done: Converted, *, verbose: bool) -> None:
     from onnxreduce_cli.report.plan import changes_text, remarks
 
     # Standard output is for the model where it goes there.
     to_stream = done.target == "-"
-    telling.say(changes_text(done, verbose=verbose), err=to_stream)
-    _show_proof(telling, done, err=to_stream)
+    reporter.say(changes_text(done, verbose=verbose), err=to_stream)
+    _show_checks(reporter, done, err=to_stream)
     for line in remarks(done):
         say(wrapped([line], LINE), err=True)
 
 
-def _show_proof(telling: Telling, done: Converted, *, err: bool) -> None:
+def _show_checks(reporter: Reporter, done: Converted, *, err: bool) -> None:
     """Say what running nodes and models found, if they were run."""
     from onnxreduce_cli.report.plan import proofs
 
     for line in proofs(done):
-        telling.say(wrapped([f"  {line}"], LINE), err=err)
+        reporter.say(wrapped([f"  {line}"], LINE), err=err)
 
 
 def _convert_many(
-    telling: Telling,
+    reporter: Reporter,
     places: dict[str, str | None],
     where: Pool,
     out_dir: str | None,
@@ -349,7 +349,7 @@ def _convert_many(
         where,
         out_dir=out_dir,
         resume=resume,
-        telling="pictures" if telling.draws else "data" if telling.wanted else "",
+        report_detail="pictures" if reporter.draws else "data" if reporter.wanted else "",
     )
     # Closed where it is interrupted, so that the processes end before this one does.
     with closing(results), progress_bar("converting") as progress:
@@ -368,10 +368,10 @@ def _convert_many(
     def found() -> Conversions:
         from onnxreduce_cli.report.data import Conversions
 
-        return Conversions(options.dry_run, tuple(outcome.told() for outcome in done))
+        return Conversions(options.dry_run, tuple(outcome.as_converted_model() for outcome in done))
 
-    telling.content = found
-    telling.pictures = lambda: [outcome.picture for outcome in done]
+    reporter.content = found
+    reporter.pictures = lambda: [outcome.picture for outcome in done]
     if not quiet:
-        telling.say(summary_text(done))
+        reporter.say(summary_text(done))
     return exit_code(done)

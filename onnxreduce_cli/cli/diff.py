@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 
 
 @click.command(name="diff", cls=WithOptionalValues)
@@ -13,7 +13,7 @@ from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 @click.option("-v", "--verbose", is_flag=True, help="List each difference by itself.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
 @reporting("diff", "junit", "code_quality", "html")
-def command(telling: Telling, a: str, b: str, verbose: bool, quiet: bool) -> int:
+def command(reporter: Reporter, a: str, b: str, verbose: bool, quiet: bool) -> int:
     """Show what differs between models A and B as graphs, whatever their nodes are called.
 
     Nothing is printed of a copy. Exit code 0: nothing differs; 1: something does; 2: wrong usage or
@@ -25,9 +25,9 @@ def command(telling: Telling, a: str, b: str, verbose: bool, quiet: bool) -> int
     from onnxreduce_cli.report.drawing_two import diff_picture
 
     found = diff(a, b)
-    telling.content = lambda: found
-    telling.pictures = lambda: [diff_picture(found, load(a).model, load(b).model)]
+    reporter.content = lambda: found
+    reporter.pictures = lambda: [diff_picture(found, load(a).model, load(b).model)]
     text = diff_text(found, verbose=verbose)
     if text and not quiet:
-        telling.say(text)
+        reporter.say(text)
     return 1 if found.differs else 0

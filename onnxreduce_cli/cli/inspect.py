@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 from onnxreduce_cli.cli.streams import standard_input
 from onnxreduce_cli.errors import about
 
@@ -12,7 +12,7 @@ from onnxreduce_cli.errors import about
 @click.command(name="inspect", cls=WithOptionalValues)
 @click.argument("model", type=click.Path())
 @reporting("inspect", "html")
-def command(telling: Telling, model: str) -> int:
+def command(reporter: Reporter, model: str) -> int:
     """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
     from onnxreduce_cli.engine.inspection import inspect
     from onnxreduce_cli.model.files import STREAM, load
@@ -25,7 +25,7 @@ def command(telling: Telling, model: str) -> int:
     with about(model):
         found = inspect(document.model, document.base_dir)
     held = contents(document, model)
-    telling.content = lambda: inspected_model(found, held, model)
-    telling.pictures = lambda: [inspection_picture(found, document.model)]
-    telling.say(inspection_text(found, held, model))
+    reporter.content = lambda: inspected_model(found, held, model)
+    reporter.pictures = lambda: [inspection_picture(found, document.model)]
+    reporter.say(inspection_text(found, held, model))
     return 0

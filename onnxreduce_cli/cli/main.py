@@ -14,8 +14,8 @@ from importlib import import_module
 import click
 
 from onnxreduce_cli import __version__
-from onnxreduce_cli.cli.reporting import refuse
-from onnxreduce_cli.cli.streams import prepare, say
+from onnxreduce_cli.cli.reporting import report_usage_error
+from onnxreduce_cli.cli.streams import prepare_streams, say
 from onnxreduce_cli.text import joined, wrapped
 
 #: Subcommands, each held by the module of this package that has its name, and what they do.
@@ -50,8 +50,8 @@ class _Group(click.Group):
         except click.NoSuchOption as error:
             name = error.option_name
             if any(name in option.opts for option in self._options_of_commands(ctx)):
-                told = f"{name} goes after its command: onnxreduce COMMAND {name}"
-                raise _refused(click.UsageError(told, ctx), typed) from None
+                text = f"{name} goes after its command: onnxreduce COMMAND {name}"
+                raise _refused(click.UsageError(text, ctx), typed) from None
             raise _refused(error, typed) from None
         except click.UsageError as error:
             raise _refused(error, typed) from None
@@ -72,8 +72,8 @@ class _Group(click.Group):
 
             near = get_close_matches(args[0], _COMMANDS, 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_COMMANDS)}."
-            told = click.UsageError(f"{error.message} {meant}", ctx)
-            raise _refused(told, args) from None
+            refused = click.UsageError(f"{error.message} {meant}", ctx)
+            raise _refused(refused, args) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -82,7 +82,7 @@ class _Group(click.Group):
 
 def _refused(error: click.UsageError, typed: list[str]) -> click.UsageError:
     """Print the report of wrong usage of the program itself, if it is asked for."""
-    refuse("onnxreduce", typed, error)
+    report_usage_error("onnxreduce", typed, error)
     return error
 
 
@@ -117,7 +117,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; errors become one line each on stderr and an exit code."""
-    prepare()
+    prepare_streams()
     if "_ONNXREDUCE_COMPLETE" in os.environ:
         import_module("onnxreduce_cli.cli.bash")
     try:

@@ -45,7 +45,7 @@ def check_cluster(address: str | None, jobs: int | None, out_dir: str | None) ->
         raise click.UsageError("--cluster needs a folder that all workers share: --out-dir DIR")
 
 
-def pool(
+def make_pool(
     jobs: int | None,
     address: str | None,
     sources: Sequence[str],

@@ -7,7 +7,7 @@ import difflib
 import click
 
 from onnxreduce_cli.cli.options import complete_operators
-from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 from onnxreduce_cli.cli.streams import standard_input
 
 
@@ -17,7 +17,7 @@ from onnxreduce_cli.cli.streams import standard_input
     "--of", "model", type=click.Path(), metavar="MODEL", help="List the operators of a model."
 )
 @reporting("ops")
-def command(telling: Telling, operator: str | None, model: str | None) -> int:
+def command(reporter: Reporter, operator: str | None, model: str | None) -> int:
     """Show the versions of OPERATOR, or of all, and the steps up and down between them.
 
     What --of prints is a file for convert --allow-ops.
@@ -25,14 +25,14 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
     if model is not None:
         if operator is not None:
             raise click.UsageError("say either OPERATOR or --of MODEL")
-        return _list(telling, model)
+        return _list(reporter, model)
     from onnxreduce_cli import schemas
     from onnxreduce_cli.report.operators import operator_text, operators_text
     from onnxreduce_cli.report.reference import operators
 
     if operator is None:
-        telling.content = lambda: operators(schemas.operators())
-        telling.say(operators_text())
+        reporter.content = lambda: operators(schemas.operators())
+        reporter.say(operators_text())
         return 0
     known = {name.lower(): name for name in schemas.operators()}
     operator = operator.removeprefix("ai.onnx.")
@@ -41,12 +41,12 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
         close = difflib.get_close_matches(operator.lower(), known, 3)
         hint = f"; did you mean {', '.join(known[item] for item in close)}?" if close else ""
         raise click.UsageError(f"the default domain has no operator {operator}{hint}")
-    telling.content = lambda: operators([name])
-    telling.say(operator_text(name))
+    reporter.content = lambda: operators([name])
+    reporter.say(operator_text(name))
     return 0
 
 
-def _list(telling: Telling, model: str) -> int:
+def _list(reporter: Reporter, model: str) -> int:
     """Print the operators of a model, one on a line."""
     from onnxreduce_cli.errors import about
     from onnxreduce_cli.model.files import STREAM, load
@@ -57,6 +57,6 @@ def _list(telling: Telling, model: str) -> int:
     document = load(model, standard_input() if model == STREAM else None)
     with about(model):
         facts = admit(document.model, document.base_dir)
-    telling.content = lambda: operators_of(facts, model)
-    telling.say(own_operators_text(facts, model))
+    reporter.content = lambda: operators_of(facts, model)
+    reporter.say(own_operators_text(facts, model))
     return 0

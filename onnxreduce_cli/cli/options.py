@@ -33,7 +33,7 @@ _UNITS |= {f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)}
 _UNITS |= {f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)}
 
 
-def size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+def parse_size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
     """A number of bytes: ``1048576``, ``1MB`` (a million), ``512KiB`` (of 1024 each)."""
     if value is None:
         return None
@@ -97,7 +97,7 @@ def complete_dims(context: click.Context, __: click.Parameter, begun: str) -> li
 # How whole models are compared
 
 
-def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+def _parse_dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     """``batch=4`` and its like as sizes by name."""
     found: dict[str, int] = {}
     for value in values:
@@ -109,7 +109,7 @@ def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dic
     return found
 
 
-def _limit(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+def _parse_tolerance(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
     """A tolerance as it is; NaN and what is below 0 would let nothing, or anything, agree."""
     if value is not None and not value >= 0:
         raise click.BadParameter(f"{value} is not 0 or more")
@@ -131,7 +131,7 @@ _COMPARING = (
         "dims",
         multiple=True,
         shell_complete=complete_dims,
-        callback=_dims,
+        callback=_parse_dims,
         metavar="NAME=SIZE",
         help="Fix a dimension.",
     ),
@@ -148,13 +148,13 @@ _COMPARING = (
     click.option(
         "--rtol",
         type=float,
-        callback=_limit,
+        callback=_parse_tolerance,
         help="Relative tolerance; by default it depends on the dtype.",
     ),
     click.option(
         "--atol",
         type=float,
-        callback=_limit,
+        callback=_parse_tolerance,
         help="Absolute tolerance; by default it depends on the dtype.",
     ),
 )
@@ -178,7 +178,7 @@ _LIMITS = (
     ),
     click.option(
         "--memory",
-        callback=size,
+        callback=parse_size,
         default="8GB",
         show_default=True,
         metavar="SIZE",
@@ -193,7 +193,7 @@ limit_options = each_of(_LIMITS)
 # Where weights go
 
 
-_PLACING = (
+_WEIGHTS = (
     click.option(
         "--external-data",
         type=click.Choice(["link", "copy", "keep"]),
@@ -210,7 +210,7 @@ _PLACING = (
     click.option(
         "--external-data-threshold",
         "threshold",
-        callback=size,
+        callback=parse_size,
         metavar="SIZE",
         help="Put weights of at least this size, such as 1MB, into a file beside the output.",
     ),
@@ -218,13 +218,13 @@ _PLACING = (
 )
 
 #: Gives a command the options of where weights go.
-placement_options = each_of(_PLACING)
+weight_options = each_of(_WEIGHTS)
 
 
 # What is done to a whole model
 
 
-def _dtypes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def _parse_dtypes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """``bfloat16=float`` and its like as pairs."""
     found: dict[str, str] = {}
     for value in values:
@@ -252,7 +252,7 @@ _PREPARING = (
         "--dtype",
         "dtypes",
         multiple=True,
-        callback=_dtypes,
+        callback=_parse_dtypes,
         metavar="FROM=TO",
         help="Change a dtype in values, weights and attributes, as in bfloat16=float.",
     ),
@@ -265,7 +265,7 @@ _PREPARING = (
 preparation_options = each_of(_PREPARING)
 
 
-def _types(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def _parse_types(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """``y=uint8`` and its like as types by name; of a name, too, ``=`` may be part."""
     found: dict[str, str] = {}
     for value in values:
@@ -282,7 +282,7 @@ type_option = click.option(
     "--type",
     "types",
     multiple=True,
-    callback=_types,
+    callback=_parse_types,
     metavar="NAME=DTYPE[DIM,...]",
     help="Take a value to be of this type where nothing else tells, as in y=uint8 or "
     "y=float[N,3,224]. May be given several times.",

@@ -24,7 +24,7 @@ _ALONE = {"--strip-metadata": "all", "--json": _STREAM}
 
 
 #: Where a call's context notes that what fails from there on is told by its own report.
-_TELLS = f"{__name__}.tells"
+_REPORTS_ERRORS = f"{__name__}.reports_errors"
 
 
 class WithOptionalValues(click.Command):
@@ -43,7 +43,7 @@ class WithOptionalValues(click.Command):
         try:
             return super().parse_args(ctx, [*given])
         except click.UsageError as error:
-            refuse(str(self.name), given, error)
+            report_usage_error(str(self.name), given, error)
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -51,8 +51,8 @@ class WithOptionalValues(click.Command):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if _TELLS not in ctx.meta and ctx.params.get("json") == _STREAM:
-                Telling(str(self.name), {"json": _STREAM}).fail(error)
+            if _REPORTS_ERRORS not in ctx.meta and ctx.params.get("json") == _STREAM:
+                Reporter(str(self.name), {"json": _STREAM}).fail(error)
             raise
 
 
@@ -69,7 +69,7 @@ def _with_values(args: list[str]) -> list[str]:
     return given + args[end:]
 
 
-def refuse(command: str, args: list[str], error: Exception) -> None:
+def report_usage_error(command: str, args: list[str], error: Exception) -> None:
     """Print the report of wrong usage where what was typed asks for a report on standard output.
 
     Args:
@@ -81,7 +81,7 @@ def refuse(command: str, args: list[str], error: Exception) -> None:
     end = given.index("--") if "--" in given else len(given)
     forms = [word.removeprefix("--json=") for word in given[:end] if word.startswith("--json=")]
     if forms and forms[-1] == _STREAM:
-        Telling(command, {"json": _STREAM}).fail(error)
+        Reporter(command, {"json": _STREAM}).fail(error)
 
 
 def _names_report(word: str) -> bool:
@@ -95,13 +95,13 @@ def _names_report(word: str) -> bool:
         return True
 
 
-class Telling:
+class Reporter:
     """What a command tells: text as it goes, and at the end a report in the forms asked for.
 
     Attributes:
         to_stdout: whether the report takes standard output, where then nothing else goes.
         content: what was found, made when it is asked for; None as long as there is nothing.
-        content_of: what is found of a command that fails, made of the exception.
+        failure_content: what is found of a command that fails, made of the exception.
         pictures: what a page shows of each model, made when it is asked for.
     """
 
@@ -112,7 +112,7 @@ class Telling:
         self._annotates = os.environ.get("GITHUB_ACTIONS") == "true" and "junit" in files
         self.to_stdout = self._files.get("json") == _STREAM
         self.content: Callable[[], Any] | None = None
-        self.content_of: Callable[[Exception], Any] | None = None
+        self.failure_content: Callable[[Exception], Any] | None = None
         self.pictures: Callable[[], list[Picture | None]] = list
 
     @property
@@ -147,8 +147,8 @@ class Telling:
             self._write(error.exit_code, None, Problem("refused", error.format_message()))
             return
         code = failure(error).code
-        if self.content_of is not None:
-            self._write(code, self.content_of(error))
+        if self.failure_content is not None:
+            self._write(code, self.failure_content(error))
         else:
             self._write(code, None, problem(error))
 
@@ -244,7 +244,7 @@ _OPTIONS = {
 def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
     """Let a command tell what it found, as text and in `forms`, and end by its exit code.
 
-    The command gets a `Telling` as ``telling``, sets its `content`, and returns its exit code.
+    The command gets a `Reporter` as ``reporter``, sets its `content`, and returns its exit code.
 
     Args:
         command: its name.
@@ -257,14 +257,14 @@ def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Calla
         def reported(**given: Any) -> None:
             files = {form: given.pop(form) for form in wanted}
             _check_files(files, given)
-            telling = Telling(command, files)
-            click.get_current_context().meta[_TELLS] = True
+            reporter = Reporter(command, files)
+            click.get_current_context().meta[_REPORTS_ERRORS] = True
             try:
-                code = call(telling=telling, **given)
+                code = call(reporter=reporter, **given)
             except Exception as error:
-                telling.fail(error)
+                reporter.fail(error)
                 raise
-            telling.finish(code)
+            reporter.finish(code)
             sys.exit(code)
 
         for form in reversed(wanted):
@@ -285,7 +285,7 @@ def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:
         option = "--report" if form == "html" else f"--{form.replace('_', '-')}"
         if path in ("", _STREAM) or os.path.isdir(path):
             raise click.UsageError(f"{option} needs the name of a file, not {path!r}")
-        if any(map(path.__eq__, others)) or any(_same(path, other) for other in others):
+        if any(map(path.__eq__, others)) or any(_is_same_file(path, other) for other in others):
             raise click.UsageError(f"{option} {path} would overwrite a file of the command itself")
         others.append(path)
 
@@ -296,5 +296,5 @@ def _texts(value: Any) -> list[str]:
     return [item for item in values if isinstance(item, str)]
 
 
-def _same(path: str, other: str) -> bool:
+def _is_same_file(path: str, other: str) -> bool:
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)

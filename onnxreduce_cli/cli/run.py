@@ -7,7 +7,7 @@ import zipfile
 import click
 
 from onnxreduce_cli.cli.options import limit_options
-from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 
 
 @click.command(name="run", cls=WithOptionalValues)
@@ -29,7 +29,7 @@ from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 @limit_options
 @reporting("run")
 def command(
-    telling: Telling,
+    reporter: Reporter,
     model: str,
     executor: str,
     pairs: tuple[str, ...],
@@ -57,9 +57,9 @@ def command(
         )
     with limited(Limits(timeout, memory)):
         outputs = run(model, sets[0], executor=executor)
-    telling.content = lambda: run_outputs(model, executor, outputs)
+    reporter.content = lambda: run_outputs(model, executor, outputs)
     if output is None:
-        telling.say(outputs_text(run_outputs(model, executor, outputs)))
+        reporter.say(outputs_text(run_outputs(model, executor, outputs)))
         return 0
     others = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
     if others:

@@ -16,20 +16,20 @@ from onnxreduce_cli.errors import UsageError
 _TABLE = "[tool.onnxreduce]"
 
 
-def _text(value: object) -> str:
+def _parse_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("a text")
     return value
 
 
-def _names(value: object) -> tuple[str, ...]:
+def _parse_names(value: object) -> tuple[str, ...]:
     found = value.split(",") if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise TypeError("names of operators")
     return tuple(name.strip() for name in found)
 
 
-def _dtypes(value: object) -> dict[str, str]:
+def _parse_dtypes(value: object) -> dict[str, str]:
     pairs = [value] if isinstance(value, str) else value
     if not isinstance(pairs, list) or not all(isinstance(pair, str) for pair in pairs):
         raise TypeError("changes of dtypes, as bfloat16=float")
@@ -39,7 +39,7 @@ def _dtypes(value: object) -> dict[str, str]:
     return found
 
 
-def _number(value: object) -> float:
+def _parse_number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise TypeError("a number, 0 or more")
     return float(value)
@@ -48,11 +48,11 @@ def _number(value: object) -> float:
 #: What the table may say: the parameter that it stands for, how it is read, and the options that
 #: say something else, each of which leaves it out.
 _SETTINGS: Mapping[str, tuple[str, Callable[[object], Any], tuple[str, ...]]] = {
-    "for": ("runtime", _text, ("opset", "allow_ops")),
-    "contract": ("contract", _names, ()),
-    "dtype": ("dtypes", _dtypes, ()),
-    "rtol": ("rtol", _number, ("exact", "ulp")),
-    "atol": ("atol", _number, ("exact", "ulp")),
+    "for": ("runtime", _parse_text, ("opset", "allow_ops")),
+    "contract": ("contract", _parse_names, ()),
+    "dtype": ("dtypes", _parse_dtypes, ()),
+    "rtol": ("rtol", _parse_number, ("exact", "ulp")),
+    "atol": ("atol", _parse_number, ("exact", "ulp")),
 }
 
 
@@ -66,7 +66,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         def is_said(name: str) -> bool:
             return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
 
-        path, stated = _stated()
+        path, stated = _read_settings()
         for name, value in stated.items():
             parameter, _, others = _SETTINGS[name]
             if parameter not in given or any(map(is_said, (parameter, *others))):
@@ -87,7 +87,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _stated() -> tuple[Path | None, dict[str, Any]]:
+def _read_settings() -> tuple[Path | None, dict[str, Any]]:
     """The nearest pyproject.toml, from this folder upward, and what it states.
 
     Raises:
@@ -107,7 +107,7 @@ def _stated() -> tuple[Path | None, dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
         # To parse one takes some milliseconds.
-        table = _table_of(text) if "onnxreduce" in text else {}
+        table = _parse_table(text) if "onnxreduce" in text else {}
     except (OSError, ValueError) as error:  # It is not UTF-8, or no TOML.
         raise click.UsageError(f"{path} cannot be read: {error}") from error
     found = {}
@@ -124,7 +124,7 @@ def _stated() -> tuple[Path | None, dict[str, Any]]:
     return path, found
 
 
-def _table_of(text: str) -> dict[str, Any]:
+def _parse_table(text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
     else:

@@ -21,21 +21,24 @@ from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.text import printable
 
 #: What stands for our own signs where a stream's encoding lacks them, as on Windows in a pipe.
-_PLAIN = {"→": "->", "√": "sqrt"}
-_PLAINLY = "onnxreduce-plainly"
+_REPLACEMENTS = {"→": "->", "√": "sqrt"}
+_HANDLER = "onnxreduce-plainly"
 
 
-def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
+def _replace_sign(error: UnicodeError) -> tuple[str | bytes, int]:
     """Write a sign in others, or as its number where it is none of ours."""
-    if isinstance(error, UnicodeEncodeError) and (sign := error.object[error.start]) in _PLAIN:
-        return _PLAIN[sign], error.start + 1
+    if (
+        isinstance(error, UnicodeEncodeError)
+        and (sign := error.object[error.start]) in _REPLACEMENTS
+    ):
+        return _REPLACEMENTS[sign], error.start + 1
     return codecs.backslashreplace_errors(error)
 
 
-codecs.register_error(_PLAINLY, _plainly)
+codecs.register_error(_HANDLER, _replace_sign)
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Make the standard streams fit to use, whatever they are."""
     for number in range(3):
         try:
@@ -47,7 +50,7 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names of files and nodes may hold what the encoding cannot show.
-            stream.reconfigure(errors=_PLAINLY)
+            stream.reconfigure(errors=_HANDLER)
 
 
 #: How the lines that say how a command ended begin, or the cells of a table that say it of a model.
@@ -63,7 +66,7 @@ _COLOURS = (
 )
 
 
-def painted(line: str) -> str:
+def coloured(line: str) -> str:
     """A line with its first word that tells how something ended in colour."""
     for pattern, colour in _COLOURS:
         found = re.search(pattern, line)
@@ -73,7 +76,7 @@ def painted(line: str) -> str:
     return line
 
 
-def _coloured() -> bool | None:
+def _wants_colours() -> bool | None:
     """False where the user wants no colours; None where the stream decides: a pipe has none."""
     return False if os.environ.get("NO_COLOR") else None
 
@@ -96,8 +99,8 @@ def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
         OSError: it cannot be written.
     """
     try:
-        shown = "\n".join(painted(printable(line)) for line in text.split("\n"))
-        click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err, color=_coloured())
+        shown = "\n".join(coloured(printable(line)) for line in text.split("\n"))
+        click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err, color=_wants_colours())
     except BrokenPipeError:
         stream = sys.stderr if err else sys.stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

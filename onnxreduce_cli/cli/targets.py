@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from onnxreduce_cli.cli.options import complete_runtimes
-from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 
 
 @click.command(name="targets", cls=WithOptionalValues)
 @click.argument("runtime", required=False, shell_complete=complete_runtimes)
 @reporting("targets")
-def command(telling: Telling, runtime: str | None) -> int:
+def command(reporter: Reporter, runtime: str | None) -> int:
     """Show what RUNTIME takes and what it gets wrong, or which runtimes are known.
 
     RUNTIME may name versions as pip does: opencv, opencv==4.6, 'onnxruntime>=1.8,<1.12'.
@@ -21,11 +21,11 @@ def command(telling: Telling, runtime: str | None) -> int:
     from onnxreduce_cli.targets.requirement import find
 
     target = None if runtime is None else find(runtime)
-    telling.content = lambda: targets(target)
+    reporter.content = lambda: targets(target)
     if target is None:
-        telling.say(targets_text())
+        reporter.say(targets_text())
         return 0
     if target.remark:
-        telling.say(target.remark, err=True)
-    telling.say(target_text(target, whole=not target.conditions))
+        reporter.say(target.remark, err=True)
+    reporter.say(target_text(target, whole=not target.conditions))
     return 0

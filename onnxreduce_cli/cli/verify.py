@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from onnxreduce_cli.cli.options import comparing_options, limit_options
-from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.streams import progress_bar
 from onnxreduce_cli.text import LINE, wrapped
@@ -32,7 +32,7 @@ EXECUTORS = {
 @with_settings
 @reporting("verify", "junit", "code_quality", "html")
 def command(
-    telling: Telling,
+    reporter: Reporter,
     a: str,
     b: str | None,
     pairs: tuple[str, ...],
@@ -78,7 +78,7 @@ def command(
             save_failure=save_failure,
             progress=progress,
         )
-    telling.content = lambda: report
-    telling.pictures = lambda: [verify_picture(report, *[load(x).model for x in (a, b) if x])]
-    telling.say(wrapped(as_text(report, verbose=verbose).split("\n"), LINE))
+    reporter.content = lambda: report
+    reporter.pictures = lambda: [verify_picture(report, *[load(x).model for x in (a, b) if x])]
+    reporter.say(wrapped(as_text(report, verbose=verbose).split("\n"), LINE))
     return report.exit_code

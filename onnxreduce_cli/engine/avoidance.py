@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from onnxreduce_cli.targets.verdict import Hit
 
 #: Names of what was written already on the way to a node: none of it is written again.
-Tried = frozenset[str]
+AttemptedRewrites = frozenset[str]
 
 
-class Rewritten(NamedTuple):
+class Rewrite(NamedTuple):
     """What is written in place of a node.
 
     Attributes:
@@ -74,9 +74,9 @@ class Avoidance:
             site.avoided += (f"{op_type}: {found.what}",)
         return found
 
-    def rewritten(
-        self, hit: Hit, context: Context, tried: Tried, failed: list[Blocked]
-    ) -> Iterator[Rewritten]:
+    def rewrites(
+        self, hit: Hit, context: Context, tried: AttemptedRewrites, failed: list[Blocked]
+    ) -> Iterator[Rewrite]:
         """Write a node in each other way that there is.
 
         Args:
@@ -105,7 +105,7 @@ class Avoidance:
                 failed.append(Blocked(reason, error.advice))
                 continue
             if not fresh.unchanged:
-                yield Rewritten(fresh, name, f"{self._label} {_does(hit)}: {item.description}")
+                yield Rewrite(fresh, name, f"{self._label} {_effect_text(hit)}: {item.description}")
 
     def blocked(self, hit: Hit, failed: Sequence[Blocked]) -> Blocked:
         """What is said of a node in place of which nothing can be written.
@@ -117,8 +117,8 @@ class Avoidance:
         source = "" if hit.source is None else f" ({hit.source})"
         advice = self._runtime.advice
         reason = (
-            f"{self._label} {_does(hit)}, and nothing else can be written in its place at opset "
-            f"{self._opset}{source}"
+            f"{self._label} {_effect_text(hit)}, and nothing else can be written in its place at "
+            f"opset {self._opset}{source}"
         )
         for first in failed[:1]:
             reason = f"{reason}; {first.reason}"
@@ -130,7 +130,7 @@ class Avoidance:
         return self._runtime.label
 
 
-def _does(hit: Hit) -> str:
+def _effect_text(hit: Hit) -> str:
     return hit.what if hit.effect == "refused" else f"gets it wrong ({hit.what})"
 
 

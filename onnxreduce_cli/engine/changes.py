@@ -90,7 +90,7 @@ class Change(Told):
         return html_table(self.to_dict().items())
 
 
-class Group(NamedTuple):
+class ChangeGroup(NamedTuple):
     """Changes alike: of nodes of one operator, the same but for values.
 
     Attributes:
@@ -111,36 +111,36 @@ class Group(NamedTuple):
         return listed([placed(item.node, item.scope) for item in first], len(self.changes))
 
 
-def grouped(changes: Sequence[Change]) -> list[Group]:
+def grouped(changes: Sequence[Change]) -> list[ChangeGroup]:
     """Put changes together that are alike, in the order of the first of each kind.
 
     Where that leaves many, those that differ in values alone are alike.
     """
-    found = _alike(changes, _same)
-    return found if len(found) <= _KINDS else _alike(changes, _similar)
+    found = _groups_by(changes, _exact_key)
+    return found if len(found) <= _KINDS else _groups_by(changes, _key_without_values)
 
 
-def _same(change: Change) -> Hashable:
+def _exact_key(change: Change) -> Hashable:
     return change.op_type, change.edits, change.result, change.absorbed
 
 
-def _similar(change: Change) -> Hashable:
+def _key_without_values(change: Change) -> Hashable:
     edits = tuple(map(without_values, change.edits))
     return change.op_type, edits, change.result, change.absorbed
 
 
-def _alike(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> list[Group]:
+def _groups_by(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> list[ChangeGroup]:
     groups: dict[Hashable, list[Change]] = {}
     for change in changes:
         groups.setdefault(key(change), []).append(change)
-    return [Group(tuple(group)) for group in groups.values()]
+    return [ChangeGroup(tuple(group)) for group in groups.values()]
 
 
 def _summary(op_types: str, changes: Sequence[Change]) -> str:
     """What became of nodes: other operators, and how many more nodes that are, then the edits."""
     texts = dict.fromkeys([change.edits for change in changes])
     edits = "; ".join(dict.fromkeys(common(alike) for alike in zip(*texts, strict=True)))
-    became = _became(changes[0])
+    became = _result_text(changes[0])
     added = sum(change.nodes - 1 - len(change.absorbed) for change in changes)
     if added:
         became += f" ({added:+,} {'node' if abs(added) == 1 else 'nodes'})"
@@ -149,15 +149,15 @@ def _summary(op_types: str, changes: Sequence[Change]) -> str:
     return f"{op_types}{became}" + (f"; {edits}" if edits else "")
 
 
-def _became(change: Change) -> str:
+def _result_text(change: Change) -> str:
     """The operators that take a node's place, if that is not one of its own."""
     result, absorbed = change.result, change.absorbed
     if absorbed:
-        return f" with {_first(absorbed)} before it → {_first(result)}"
+        return f" with {_operators_text(absorbed)} before it → {_operators_text(result)}"
     if result == (change.op_type,):
         return ""
-    return f" → {_first(result)}" if result else " → an initializer"
+    return f" → {_operators_text(result)}" if result else " → an initializer"
 
 
-def _first(op_types: tuple[str, ...]) -> str:
+def _operators_text(op_types: tuple[str, ...]) -> str:
     return ", ".join(op_types if len(op_types) <= _NAMED else (*op_types[: _NAMED - 1], "..."))

@@ -44,7 +44,7 @@ class Contraction:
     idiom: Idiom
     found: Found
     absorbed: tuple[NodeProto, ...]
-    around: _Surroundings
+    around: _IndexedScope
 
     def emit(self, context: Context, site: Site) -> None:
         """Replace the last node, and note for its site what the replacement rests on.
@@ -55,7 +55,7 @@ class Contraction:
         op_type = self.idiom.op_type
         attributes = dict(self.idiom.condition(context, self.found))
         given = list(self.idiom.given(context, self.found))
-        _fit(context, op_type, given)
+        _check_input_types(context, op_type, given)
         if "axes" in attributes:
             axes = attributes.pop("axes")
             if "axes" in schemas.schema(op_type, context.op.opset).attributes:
@@ -84,7 +84,7 @@ def _dims(context: Context) -> dict[str, Dims]:
     return {name: dims for name, dims in found.items() if dims}
 
 
-def _fit(context: Context, op_type: str, inputs: Sequence[str]) -> None:
+def _check_input_types(context: Context, op_type: str, inputs: Sequence[str]) -> None:
     """Refuse inputs of types that an operator may not take."""
     allowed = schemas.allowed_types(op_type, context.op.opset)
     for index, name in enumerate(inputs):
@@ -116,7 +116,7 @@ class NearMiss:
         return f"{self.node.op_type} {where} might end a {self.op_type}, but {self.reason}"
 
 
-class _Surroundings:
+class _IndexedScope:
     """One scope, as `matching` asks for it."""
 
     def __init__(self, facts: Facts, scope: Scope, reads: Counter[str]) -> None:
@@ -169,12 +169,12 @@ class Contractor:
     """Finds the nodes of a model that idioms describe.
 
     Attributes:
-        near: what looks like an idiom and is none.
+        near_misses: what looks like an idiom and is none.
     """
 
     def __init__(self, facts: Facts, operators: frozenset[str], target: int) -> None:
         """Prepare to contract to some operators, at the opset `target`."""
-        self.near: list[NearMiss] = []
+        self.near_misses: list[NearMiss] = []
         self._facts = facts
         self._reads: dict[int, Counter[str]] = {}
         self._by_root: dict[str, list[tuple[Idiom, int]]] = {}
@@ -185,9 +185,11 @@ class Contractor:
                 for index, pattern in enumerate(idiom.patterns):
                     self._by_root.setdefault(pattern.root.op_type, []).append((idiom, index))
 
-    def miss(self, scope: Scope, node: NodeProto, idiom: Idiom, error: NoMatchError) -> None:
+    def note_near_miss(
+        self, scope: Scope, node: NodeProto, idiom: Idiom, error: NoMatchError
+    ) -> None:
         """Note that what looked like an idiom cannot be one."""
-        self.near.append(NearMiss(scope, node, idiom.op_type, str(error)))
+        self.near_misses.append(NearMiss(scope, node, idiom.op_type, str(error)))
 
     def find(self, scope: Scope) -> Iterator[tuple[NodeProto, list[Contraction]]]:
         """The nodes of a scope that idioms may end in, the last first, each with what it may be."""
@@ -195,7 +197,7 @@ class Contractor:
             return
         if self._facts.model.training_info:
             return  # It names values of the graph, which must stay.
-        around = _Surroundings(self._facts, scope, self._reads_in(scope))
+        around = _IndexedScope(self._facts, scope, self._reads_in(scope))
         pairs = zip(reversed(scope.op_types), reversed(scope.nodes), strict=True)
         for op_type, node in pairs:
             if op_type in self._by_root and is_default(node.domain):
@@ -203,13 +205,13 @@ class Contractor:
                 if found:
                     yield node, found
 
-    def _at(self, scope: Scope, node: NodeProto, around: _Surroundings) -> Iterator[Contraction]:
+    def _at(self, scope: Scope, node: NodeProto, around: _IndexedScope) -> Iterator[Contraction]:
         for idiom, index in self._by_root[node.op_type]:
             for match in matches(idiom.patterns[index], node, around):
                 try:
                     found = confirm(match, around, around.rank(match[match.pattern.inputs[0]]))
                 except NoMatchError as error:
-                    self.miss(scope, node, idiom, error)
+                    self.note_near_miss(scope, node, idiom, error)
                     continue
                 yield Contraction(idiom, found, around.others(match), around)
 

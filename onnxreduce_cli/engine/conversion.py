@@ -23,7 +23,7 @@ from onnxreduce_cli.engine.description import Plan, describe
 from onnxreduce_cli.engine.options import DEFAULTS, Options, check_opset
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
-from onnxreduce_cli.engine.preparation import Prepared
+from onnxreduce_cli.engine.preparation import Preparation
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.domains import default_opset, is_default
@@ -46,8 +46,8 @@ class Conversion:
         model: the model.
         target: the opset to reach.
         source: the model's own; None where it imports no default domain.
-        given_scopes: the scopes of the model as it is.
-        given_facts: what is known of its values.
+        source_scopes: the scopes of the model as it is.
+        source_facts: what is known of its values.
         false_shapes: what the model stated falsely, known when the conversion is applied.
         choice: for which runtime the target was chosen, and why; may be empty.
         prepared: what was done to the model before, which counts as changed then.
@@ -88,14 +88,14 @@ class Conversion:
         self.target = target
         self.false_shapes: tuple[FalseShape, ...] = ()
         self.choice = ""
-        self.prepared = Prepared()
+        self.prepared = Preparation()
         with collector_paused():
-            self.given_facts = facts or admit(model, base_dir)
-            self.given_scopes = self.given_facts.scopes
-            check_source(model, self.given_scopes)
+            self.source_facts = facts or admit(model, base_dir)
+            self.source_scopes = self.source_facts.scopes
+            check_source(model, self.source_scopes)
             self.source = default_opset(model)
             self._plan = make_plan(
-                ConversionInput(model, self.given_scopes, self.given_facts),
+                ConversionInput(model, self.source_scopes, self.source_facts),
                 ConversionRequest(self.source, target, options, contract, runtime),
             )
 
@@ -148,7 +148,7 @@ class Conversion:
     @property
     def blockers(self) -> tuple[Blocker, ...]:
         """Every node that cannot reach the target."""
-        return self.prepared.explained(self._plan.blockers)
+        return self.prepared.with_advice(self._plan.blockers)
 
     @property
     def rewrites_nodes(self) -> bool:
@@ -162,8 +162,8 @@ class Conversion:
 
     def plan(self) -> Plan:
         """The conversion as data."""
-        found = describe(self.model, self.given_scopes, self._plan)
-        return self.prepared.told_in(replace(found, choice=self.choice))
+        found = describe(self.model, self.source_scopes, self._plan)
+        return self.prepared.added_to(replace(found, choice=self.choice))
 
     def nodes_after(self) -> Iterator[NodeFacts]:
         """Return the nodes of the default domain that the model will have, to be asked about."""
@@ -179,7 +179,7 @@ class Conversion:
         for site in changed:
             # Graphs of the node itself are scopes of their own.
             inner = site.node.op_type not in GRAPH_OPERATORS
-            after += _with_graphs(site.scope, site.result, self.target if inner else None)
+            after += _with_inner_nodes(site.scope, site.result, self.target if inner else None)
         for scope, node in after:
             if is_default(node.domain):
                 workspace = plan.converter.workspace(scope)
@@ -194,13 +194,13 @@ class Conversion:
         if self.blockers:
             raise ConversionError(f"cannot be converted to opset {self.target}", self.blockers)
         with collector_paused():
-            revealing = reveals(self.given_scopes, self.source or self.target, self.target)
+            revealing = reveals(self.source_scopes, self.source or self.target, self.target)
             apply_plan(self._plan, self.model)
             if revealing:
                 self.false_shapes = mend_shapes(self.model)
 
 
-def _with_graphs(
+def _with_inner_nodes(
     scope: Scope, nodes: Iterable[NodeProto], opset: int | None
 ) -> Iterator[tuple[Scope, NodeProto]]:
     """Return new nodes with their scopes, and if an opset is given those in their graphs."""
@@ -208,7 +208,7 @@ def _with_graphs(
         yield scope, node
         for name, graph in subgraphs(node) if opset is not None else ():
             inner = Scope(graph, scope, opset, f"{node.name}.{name}", subgraph=True)
-            yield from _with_graphs(inner, inner.nodes, opset)
+            yield from _with_inner_nodes(inner, inner.nodes, opset)
 
 
 def check_source(model: ModelProto, scopes: Sequence[Scope]) -> None:

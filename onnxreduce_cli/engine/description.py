@@ -150,7 +150,7 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         plan: a finished plan.
     """
     before = sum(len(scope.op_types) for scope in scopes)
-    written = tuple(map(_written, plan.written))
+    written = tuple(map(_container_change, plan.written))
     inlined = tuple(
         Inlined(function_label(function), tuple(plan.inlined[function_key(function)]))
         for function in (model.functions if plan.inlined else ())
@@ -164,7 +164,7 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         (*written, *_changes(plan)),
         plan.dead.names,
         plan.blockers,
-        _specialised(plan.input.specialisation),
+        _specialised_functions(plan.input.specialisation),
         inlined,
         plan.ir_version_reason,
         tuple(f"{domain} {version}" for domain, version in plan.unread.items()),
@@ -191,7 +191,7 @@ def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int
     return tuple(found.items())
 
 
-def _written(item: Written) -> Change:
+def _container_change(item: Written) -> Change:
     """What became of a node of sequences or optional values, before all else."""
     operators = tuple(node.op_type for node in item.made)
     nodes = sum(1 for _ in with_inner(item.made))
@@ -260,7 +260,7 @@ def _nodes_of_ir_version_3(plan: SitePlan) -> int:
     return become_nodes - len(outer_constants(nodes, main.outputs))
 
 
-def _specialised(found: Specialisation | None) -> tuple[Specialised, ...]:
+def _specialised_functions(found: Specialisation | None) -> tuple[Specialised, ...]:
     return tuple(
         Specialised(
             function_label(function),

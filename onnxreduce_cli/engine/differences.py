@@ -58,7 +58,7 @@ def differences(
     if len(successors) != 1:
         return
     successor = successors[0]
-    before, after = _inputs(node, opsets[0]), _inputs(successor, opsets[1])
+    before, after = _input_names(node, opsets[0]), _input_names(successor, opsets[1])
     kept = set(before.values()) & set(after.values())  # Maybe by another formal name.
     gone = {name: value for name, value in before.items() if not {name, value} & {*after, *kept}}
     new = {name: value for name, value in after.items() if not {name, value} & {*before, *kept}}
@@ -70,7 +70,7 @@ def differences(
             del had[name], new[formal]
             yield f"{_named(attribute)} → input"
         elif name in has and attribute != has[name]:
-            yield _changed(attribute, has[name])
+            yield _value_change(attribute, has[name])
     for name in [name for name in has if name not in had]:
         formal = _formal(name, gone)
         if formal:
@@ -81,11 +81,11 @@ def differences(
     yield from (f"input {formal} dropped" for formal in gone)
     yield from (f"input {formal}{_constant(constants, new[formal], '=')} added" for formal in new)
     if len(result) == 1:
-        yield from _read_otherwise(before, after, constants)
-    yield from _outputs(node, successor, opsets)
+        yield from _input_changes(before, after, constants)
+    yield from _output_changes(node, successor, opsets)
 
 
-def _inputs(node: NodeProto, opset: int) -> dict[str, str]:
+def _input_names(node: NodeProto, opset: int) -> dict[str, str]:
     """The names of the values that a node reads, by those of its formal inputs."""
     formals = _formals(node.op_type, opset, "inputs")
     return {
@@ -117,7 +117,7 @@ def _formal(name: str, formals: Mapping[str, str]) -> str:
     return ""
 
 
-def _changed(before: AttributeProto, after: AttributeProto) -> str:
+def _value_change(before: AttributeProto, after: AttributeProto) -> str:
     values = _value(before), _value(after)
     if before.type in _DATA or after.type in _DATA or values[0] == values[1]:
         return f"{before.name} rewritten"
@@ -156,7 +156,7 @@ def _constant(constants: _Constants, name: str, sign: str) -> str:
     return f"{sign}{shortened(str(array.tolist()), _LONGEST)}"
 
 
-def _read_otherwise(
+def _input_changes(
     before: Mapping[str, str], after: Mapping[str, str], constants: _Constants
 ) -> Iterator[str]:
     others = [formal for formal in before if formal in after and after[formal] != before[formal]]
@@ -168,7 +168,9 @@ def _read_otherwise(
         yield f"input {formal}{_constant(constants, after[formal], ' → ') or ' replaced'}"
 
 
-def _outputs(node: NodeProto, successor: NodeProto, opsets: tuple[int, int]) -> Iterator[str]:
+def _output_changes(
+    node: NodeProto, successor: NodeProto, opsets: tuple[int, int]
+) -> Iterator[str]:
     formals = _formals(node.op_type, opsets[0], "outputs")
     if _formals(successor.op_type, opsets[1], "outputs") != formals:
         return

@@ -30,7 +30,7 @@ def may_loop(op_type: str) -> bool:
     return op_type in EMULATED or op_type in GRAPH_OPERATORS
 
 
-def refuse(site: Site, target: int, *, emulate: bool, emulated: bool) -> None:
+def refuse_emulation(site: Site, target: int, *, emulate: bool, emulated: bool) -> None:
     """Block a site whose replacement is an emulation that is not wanted, or is too large.
 
     Args:

@@ -79,7 +79,7 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
         _imports(model),
         {function_label(function): _imports(function) for function in model.functions},
         dict(sorted(operators.items())),
-        tuple(node for scope in facts.scopes for node in _family(facts, scope)),
+        tuple(node for scope in facts.scopes for node in _family_nodes(facts, scope)),
         {opset: outcome.blockers for opset, outcome in outcomes.items()},
         runtimes_of(reach, outcomes),
     )
@@ -93,7 +93,7 @@ def _operator(node: NodeProto) -> str:
     return node.op_type if is_default(node.domain) else f"{node.domain}.{node.op_type}"
 
 
-def _family(facts: Facts, scope: Scope) -> Iterator[FamilyNode]:
+def _family_nodes(facts: Facts, scope: Scope) -> Iterator[FamilyNode]:
     """The Reduce and Softmax nodes of a scope, in its order."""
     for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
         if op_type in FAMILY and is_default(node.domain):

@@ -26,12 +26,12 @@ from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
 from onnxreduce_cli.steps.type_constraints import fit_types
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.engine.avoidance import Avoidance, Tried
+    from onnxreduce_cli.engine.avoidance import AttemptedRewrites, Avoidance
     from onnxreduce_cli.engine.contraction import Contraction, Contractor, NearMiss
 
 
 @dataclass(slots=True)
-class _Crossing:
+class _CrossedBoundary:
     """One step that was taken.
 
     Attributes:
@@ -46,11 +46,11 @@ class _Crossing:
     description: str
     opset: int
     expand: Collection[str]
-    tried: Tried = frozenset()
+    tried: AttemptedRewrites = frozenset()
 
 
 #: Nodes that steps may emit for one node of the model.
-MOST_NODES = 20_000
+MOST_EMITTED_NODES = 20_000
 
 
 class NodeConverter:
@@ -99,7 +99,7 @@ class NodeConverter:
     @property
     def near_misses(self) -> Sequence[NearMiss]:
         """What looks like an operator to contract to, and is not."""
-        return () if self._contractor is None else self._contractor.near
+        return () if self._contractor is None else self._contractor.near_misses
 
     def next_step(self, op_type: str, opset: int) -> NextStep | None:
         """Return the step across the next boundary that a node cannot pass unseen, if any."""
@@ -121,7 +121,7 @@ class NodeConverter:
         node: NodeProto,
         opset: int,
         expand: Collection[str],
-        tried: Tried = frozenset(),
+        tried: AttemptedRewrites = frozenset(),
     ) -> list[NodeProto]:
         """Take a node, and the nodes that replace it, from `opset` to the target.
 
@@ -146,19 +146,19 @@ class NodeConverter:
             node, opset, expand, tried = waiting.pop()
             crossing = self._cross(site, scope, node, opset, expand, tried)
             if crossing is None:
-                done += self._taken(site, scope, node, expand, tried)
+                done += self._at_target(site, scope, node, expand, tried)
                 continue
             context = crossing.context
-            _note(site, context)
+            _add_notes(site, context)
             if context.unchanged:
                 waiting.append((node, crossing.opset, crossing.expand, tried))
                 continue
             if node is site.node:
                 site.say(crossing.description)
             count += len(context.emitted)
-            if count > MOST_NODES:
-                raise Blocked(f"it would become more than {MOST_NODES:,} nodes")
-            successors = _succeed(site, context)
+            if count > MOST_EMITTED_NODES:
+                raise Blocked(f"it would become more than {MOST_EMITTED_NODES:,} nodes")
+            successors = _note_successors(site, context)
             for emitted, read_at in reversed(context.emitted):
                 if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
                     self._convert_subgraphs(site, scope, emitted, read_at, crossing)
@@ -182,7 +182,7 @@ class NodeConverter:
                 try:
                     self._contract(site, contraction)
                 except NoMatchError as error:
-                    contractor.miss(scope, node, contraction.idiom, error)
+                    contractor.note_near_miss(scope, node, contraction.idiom, error)
                     continue
                 found |= dict.fromkeys(own, site)
         return found
@@ -221,8 +221,8 @@ class NodeConverter:
         node: NodeProto,
         opset: int,
         expand: Collection[str],
-        tried: Tried,
-    ) -> _Crossing | None:
+        tried: AttemptedRewrites,
+    ) -> _CrossedBoundary | None:
         """Take the next step of a node and return it; None where there is none left."""
         if not is_default(node.domain):
             return None
@@ -231,21 +231,26 @@ class NodeConverter:
         if following is not None:
             context = self._context(site, scope, node, opset, following.opset)
             following.take(context)
-            return _Crossing(context, context.description, following.opset, expand, tried)
+            return _CrossedBoundary(context, context.description, following.opset, expand, tried)
         if node.op_type in expand:
             context = self._context(site, scope, node, target, BODY_OPSET)
             description = body(node.op_type)(context)
-            return _Crossing(context, description, BODY_OPSET, (), tried | {node.op_type})
+            return _CrossedBoundary(context, description, BODY_OPSET, (), tried | {node.op_type})
         if tried:
             # What it stands for may have come with dtypes that its own operator lacks here.
             context = self._context(site, scope, node, target, target)
             fit_types(context, node, target, target)
             if not context.unchanged:
-                return _Crossing(context, "", target, expand, tried)
+                return _CrossedBoundary(context, "", target, expand, tried)
         return None
 
-    def _taken(
-        self, site: Site, scope: Scope, node: NodeProto, expand: Collection[str], tried: Tried
+    def _at_target(
+        self,
+        site: Site,
+        scope: Scope,
+        node: NodeProto,
+        expand: Collection[str],
+        tried: AttemptedRewrites,
     ) -> list[NodeProto]:
         """Return a node at the target, or what is written in its place for the runtime.
 
@@ -263,23 +268,25 @@ class NodeConverter:
             return [node]
         before = replace(site)
         failed: list[Blocked] = []
-        for found in avoidance.rewritten(hit, context, tried, failed):
+        for found in avoidance.rewrites(hit, context, tried, failed):
             site.say(found.description)
-            crossing = _Crossing(found.context, "", target, expand, tried | {found.name})
+            crossing = _CrossedBoundary(found.context, "", target, expand, tried | {found.name})
             try:
-                return self._follow(site, scope, crossing)
+                return self._convert_emitted(site, scope, crossing)
             except Blocked:
-                site.become(before)
+                site.restore(before)
         raise avoidance.blocked(hit, failed)
 
-    def _follow(self, site: Site, scope: Scope, crossing: _Crossing) -> list[NodeProto]:
+    def _convert_emitted(
+        self, site: Site, scope: Scope, crossing: _CrossedBoundary
+    ) -> list[NodeProto]:
         """Take all that was emitted to the target.
 
         Raises:
             Blocked: there is no way for some of it.
         """
-        _note(site, crossing.context)
-        successors = _succeed(site, crossing.context)
+        _add_notes(site, crossing.context)
+        successors = _note_successors(site, crossing.context)
         made = []
         for emitted, read_at in crossing.context.emitted:
             if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
@@ -290,7 +297,7 @@ class NodeConverter:
         return made
 
     def _convert_subgraphs(
-        self, site: Site, scope: Scope, emitted: NodeProto, opset: int, crossing: _Crossing
+        self, site: Site, scope: Scope, emitted: NodeProto, opset: int, crossing: _CrossedBoundary
     ) -> None:
         """Take the nodes of a generated node's subgraphs from its opset to the target, at once.
 
@@ -360,12 +367,12 @@ class NodeConverter:
         return Constants() if workspace is None else workspace.constants
 
 
-def _note(site: Site, context: Context) -> None:
+def _add_notes(site: Site, context: Context) -> None:
     site.warnings += tuple([text for text in context.warnings if text not in site.warnings])
     site.initializers += tuple(context.initializers)
 
 
-def _succeed(site: Site, context: Context) -> list[NodeProto]:
+def _note_successors(site: Site, context: Context) -> list[NodeProto]:
     """Note what takes over the subgraphs of a site's own node, and return what does here."""
     node, successors = context.node, _successors(context)
     if node.op_type in GRAPH_OPERATORS and (node is site.node or node in site.successors):
@@ -379,10 +386,10 @@ def _successors(context: Context) -> list[NodeProto]:
     node = context.node
     if context.taken_over or node.op_type not in GRAPH_OPERATORS:
         return []
-    return [item for item, _ in context.emitted if _succeeds(item, node)]
+    return [item for item, _ in context.emitted if _is_successor(item, node)]
 
 
-def _succeeds(emitted: NodeProto, node: NodeProto) -> bool:
+def _is_successor(emitted: NodeProto, node: NodeProto) -> bool:
     if emitted.op_type == node.op_type:
         return True
     return (node.op_type, emitted.op_type, emitted.name) == ("Scan", "Loop", node.name)

@@ -9,7 +9,7 @@ from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
-from onnxreduce_cli.engine.emulation import may_loop, refuse
+from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
 
 #: Domains of operators that ONNX Runtime puts in where data is to lie otherwise.
-_OF_LAYOUTS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+_LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 
 
 class SitePlan:
@@ -71,10 +71,10 @@ class SitePlan:
         self.inlined: dict[FunctionKey, list[str]] = {}
         for scope in model_input.scopes:
             self._plan_scope(scope)
-        if any(entry.domain in _OF_LAYOUTS for entry in model_input.model.opset_import):
+        if any(entry.domain in _LAYOUT_DOMAINS for entry in model_input.model.opset_import):
             self._block_layouts()
         self._block_other_domains()
-        self._need_types(self._need_constants())
+        self._block_uninferred_types(self._block_missing_constants())
 
     @property
     def blocked(self) -> list[Site]:
@@ -131,8 +131,8 @@ class SitePlan:
 
     def _block_layouts(self) -> None:
         """Block what ONNX Runtime's optimiser wrote for its own layouts of data."""
-        for scope, node in self._of_other_domains():
-            if node.domain in _OF_LAYOUTS:
+        for scope, node in self._nodes_of_other_domains():
+            if node.domain in _LAYOUT_DOMAINS:
                 site = Site(scope, node)
                 site.blocked = Blocked(
                     f"{node.domain} is ONNX Runtime's own, for one kind of device: the model was "
@@ -149,7 +149,7 @@ class SitePlan:
         from onnxreduce_cli.engine.avoidance import blocked_by_domain
 
         imports = {entry.domain: entry.version for entry in self.input.model.opset_import}
-        for scope, node in self._of_other_domains():
+        for scope, node in self._nodes_of_other_domains():
             if self.facts.calls.function_of(node) is not None:
                 continue
             blocked = blocked_by_domain(self.request.runtime, node, imports.get(node.domain, 0))
@@ -158,7 +158,7 @@ class SitePlan:
                 site.blocked = blocked
                 self.sites.append(site)
 
-    def _of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
+    def _nodes_of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
         """The nodes whose operators are none of the default domain's."""
         for scope in self.input.scopes:
             for node in scope.nodes:
@@ -173,7 +173,7 @@ class SitePlan:
                 site, scope, node, scope.opset, self.request.options.expand
             )
             emulated = may_loop(node.op_type)
-            refuse(
+            refuse_emulation(
                 site, self.request.target, emulate=self.request.options.emulate, emulated=emulated
             )
         except Blocked as blocked:
@@ -184,7 +184,7 @@ class SitePlan:
         if site.blocked is not None or site.description is not None or site.warnings:
             self.sites.append(site)
 
-    def _need_constants(self) -> dict[int, Sequence[NodeProto]]:
+    def _block_missing_constants(self) -> dict[int, Sequence[NodeProto]]:
         """Block nodes of which the replacement reads what no node at the target makes.
 
         Returns:
@@ -201,7 +201,7 @@ class SitePlan:
                     site.blocked, site.result = blocked.kept(), ()
         return found
 
-    def _need_types(self, constants: Mapping[int, Sequence[NodeProto]]) -> None:
+    def _block_uninferred_types(self, constants: Mapping[int, Sequence[NodeProto]]) -> None:
         """Block nodes of a function's body whose output types inference cannot infer there.
 
         Args:
@@ -245,7 +245,7 @@ class SitePlan:
         if self.dead.nodes:
             self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
         if self.request.target != self.request.source:
-            self._note_order()
+            self._note_reordering()
         self._settle_ir_version()
         if not self.changes_nothing:
             self.unread = unread_everywhere(self.input.model, self.input.scopes)
@@ -287,7 +287,7 @@ class SitePlan:
         if found < self.ir_version:
             self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
 
-    def _note_order(self) -> None:
+    def _note_reordering(self) -> None:
         """Say of graphs whose nodes are out of order that they are put in order."""
         for scope in self.input.scopes:
             node = scope.misplaced

@@ -26,7 +26,7 @@ def make_plan(
     if not plan.blocked:
         plan.finish()
         return plan
-    from onnxreduce_cli.engine.passes.inlining import helps, inline_functions
+    from onnxreduce_cli.engine.passes.inlining import inline_functions, unblocks
     from onnxreduce_cli.engine.passes.sequences import write_out_sequences
     from onnxreduce_cli.engine.passes.specialisation import specialise_functions
 
@@ -44,7 +44,7 @@ def make_plan(
     plan = specialise_functions(plan) or plan
     for copy, functions, calls in inline_functions(model_input, plan):
         result = make_plan(ConversionInput.of(copy, model_input.facts.base_dir), request)
-        if helps(plan, result, functions):
+        if unblocks(plan, result, functions):
             result.inlined = {**calls, **result.inlined}
             return result
     plan.finish()

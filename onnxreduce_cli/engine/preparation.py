@@ -17,7 +17,7 @@ from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.text import size_text
 
 
-class Prepared(NamedTuple):
+class Preparation(NamedTuple):
     """What was done to the whole model.
 
     Attributes:
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
     moved: bool = False
     casts: tuple[str, ...] = ()
 
-    def explained(self, blockers: tuple[Blocker, ...]) -> tuple[Blocker, ...]:
+    def with_advice(self, blockers: tuple[Blocker, ...]) -> tuple[Blocker, ...]:
         """Blockers of the prepared model, with what was asked for that put nodes there."""
         advice = "leave out --keep-interface, which puts it there"
         return tuple(
@@ -48,7 +48,7 @@ class Prepared(NamedTuple):
             for blocker in blockers
         )
 
-    def told_in(self, plan: Plan) -> Plan:
+    def added_to(self, plan: Plan) -> Plan:
         """The plan of the prepared model, with what was done before it."""
         if self.nodes is None:
             return plan
@@ -56,7 +56,7 @@ class Prepared(NamedTuple):
             plan,
             prepared=self.lines,
             changes=_merged((*self.changes, *plan.changes)),
-            blockers=self.explained(plan.blockers),
+            blockers=self.with_advice(plan.blockers),
             removed=tuple(dict.fromkeys((*self.removed, *plan.removed))),
             inlined=(*self.inlined, *plan.inlined),
             nodes=self.nodes,
@@ -73,7 +73,7 @@ def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     return tuple(found.values())
 
 
-def prepare(document: Document, options: Options) -> Prepared:
+def prepare(document: Document, options: Options) -> Preparation:
     """Do to a model what is wanted, in place.
 
     Args:
@@ -88,10 +88,10 @@ def prepare(document: Document, options: Options) -> Prepared:
         OSError: external data cannot be read.
     """
     if not options.prepares:
-        return Prepared()
+        return Preparation()
     model, base_dir = document.model, document.base_dir
     facts = admit(model, base_dir)
-    found = Prepared(nodes=sum(len(scope.nodes) for scope in facts.scopes))
+    found = Preparation(nodes=sum(len(scope.nodes) for scope in facts.scopes))
     lines: list[str] = []
     if options.inline_functions:
         from onnxreduce_cli.engine.passes.inlining import inline_all
@@ -102,9 +102,9 @@ def prepare(document: Document, options: Options) -> Prepared:
         if not found.inlined:
             lines.append("no functions to inline")
     if options.dims:
-        from onnxreduce_cli.engine.passes.static_shapes import fixed
+        from onnxreduce_cli.engine.passes.static_shapes import fix_dimensions
 
-        shapes = fixed(model, options.dims, base_dir)
+        shapes = fix_dimensions(model, options.dims, base_dir)
         lines += shapes.lines
         found = found._replace(changes=shapes.changes, removed=shapes.removed)
     if options.dtypes:

@@ -18,7 +18,7 @@ from onnxreduce_cli.targets.requirement import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlanOutcome:
     """What a plan comes to.
 
     Attributes:
@@ -50,7 +50,7 @@ class Reach:
         self.own = default_opset(model)
         self._input = ConversionInput(model, self.facts.scopes, self.facts)
 
-    def to(self, opset: int) -> Outcome:
+    def to(self, opset: int) -> PlanOutcome:
         """Plan the conversion to an opset.
 
         Raises:
@@ -58,7 +58,7 @@ class Reach:
         """
         plan = self._plan(opset)
         made = frozenset(name for site in plan.sites for name in site.operators)
-        return Outcome(plan.blockers, made)
+        return PlanOutcome(plan.blockers, made)
 
     def suits(self, runtime: Target, opset: int) -> bool:
         """Return whether nothing is in the way of a conversion for a runtime to an opset.

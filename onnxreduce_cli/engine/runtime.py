@@ -22,7 +22,7 @@ from onnxreduce_cli.text import count, listed
 _OLDEST = 7
 
 
-def convert_for(model: ModelProto, options: Options, base_dir: str = "") -> Conversion:
+def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") -> Conversion:
     """Plan the conversion of a model to where its runtime takes it and gets nothing wrong.
 
     The model's own opset is taken where nothing speaks against it. Else that at which the fewest
@@ -139,7 +139,7 @@ def _reason(chosen: int, runtime: Target, own: int | None, planned: dict[int, Co
         if runtime.newest is None and not avoided:
             return "which opsets it takes is not known, so the model's own stays"
         return "it takes the model's own opset" + (
-            f", but for {_told(avoided)}"
+            f", but for {_counts_text(avoided)}"
             if avoided
             else ", and nothing is known that it gets wrong there"
         )
@@ -147,11 +147,13 @@ def _reason(chosen: int, runtime: Target, own: int | None, planned: dict[int, Co
         return f"it does not take the model's own opset, {own}"
     wrong = planned[own].avoided
     if wrong:
-        return f"at the model's own opset, {own}, it would get wrong or refuse {_told(wrong)}"
+        return (
+            f"at the model's own opset, {own}, it would get wrong or refuse {_counts_text(wrong)}"
+        )
     if planned[own].blockers:
         return f"at the model's own opset, {own}, {count(len(planned[own].blockers), 'node')} block"
     return f"at the model's own opset, {own}, fewer nodes can be contracted"
 
 
-def _told(wrong: Counter[str]) -> str:
+def _counts_text(wrong: Counter[str]) -> str:
     return listed([f"{number} {what}" for what, number in wrong.items()])

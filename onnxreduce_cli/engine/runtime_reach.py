@@ -11,7 +11,7 @@ from onnx import NodeProto
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.reach import Outcome, Reach
+from onnxreduce_cli.engine.reach import PlanOutcome, Reach
 from onnxreduce_cli.engine.runtime import opsets_of, preference
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.types.facts import Facts
@@ -45,19 +45,19 @@ class Runtimes:
     wrong: dict[str, dict[str, str]]
 
 
-def runtimes_of(reach: Reach, outcomes: Mapping[int, Outcome]) -> Runtimes:
+def runtimes_of(reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> Runtimes:
     """Return which runtimes take a model.
 
     Args:
         reach: the model.
         outcomes: what planning its conversion to each opset comes to.
     """
-    looked = _Looked(reach, outcomes)
+    verdicts = _RuntimeVerdicts(reach, outcomes)
     groups: list[dict[str, list[Version]]] = [{}, {}, {}]
     wrong: dict[str, dict[str, list[Version]]] = {}
-    for name, version, target in _known():
-        groups[looked.verdict(target)].setdefault(name, []).append(version)
-        for op_type in looked.form.operators_wrong_in(target):
+    for name, version, target in _known_versions():
+        groups[verdicts.verdict(target)].setdefault(name, []).append(version)
+        for op_type in verdicts.form.operators_wrong_in(target):
             wrong.setdefault(name, {}).setdefault(op_type, []).append(version)
     as_it_is, converted, refused = map(_spans, groups)
     spans = {
@@ -78,14 +78,14 @@ def runtimes_taking(conversion: Conversion) -> dict[str, str]:
     """
     found: dict[str, list[Version]] = {}
     if conversion.source is not None and not conversion.blockers:
-        form = _as_converted(conversion)
-        for name, version, target in _known():
+        form = _converted_form(conversion)
+        for name, version, target in _known_versions():
             if form.is_taken(target):
                 found.setdefault(name, []).append(version)
     return _spans(found)
 
 
-def _known() -> Iterator[tuple[str, Version, Target]]:
+def _known_versions() -> Iterator[tuple[str, Version, Target]]:
     """Each version of a runtime of which the opsets that it takes are known."""
     for name in names():
         found = runtime(name)
@@ -99,7 +99,7 @@ def _spans(versions: Mapping[str, list[Version]]) -> dict[str, str]:
     return {name: runtime(name).span(found) for name, found in versions.items()}
 
 
-class _Form:
+class _ModelForm:
     """A model as runtimes see it."""
 
     def __init__(
@@ -115,7 +115,7 @@ class _Form:
         Nodes of other domains, which no conversion changes, are those of `facts`.
         """
         self._opset, self._ir_version = opset, ir_version
-        self._operators, self._ask = frozenset(operators), has
+        self._operators, self._has_form = frozenset(operators), has
         self._facts = facts
         self._forms: dict[tuple[str, str], bool] = {}
 
@@ -150,11 +150,11 @@ class _Form:
         imports = {entry.domain: entry.version for entry in self._facts.model.opset_import}
         return any(
             blocked_by_domain(target, node, imports.get(node.domain, 0)) is not None
-            for node in self._of_other_domains
+            for node in self._nodes_of_other_domains
         )
 
     @cached_property
-    def _of_other_domains(self) -> list[NodeProto]:
+    def _nodes_of_other_domains(self) -> list[NodeProto]:
         """The nodes of other domains that call no function."""
         return [
             node
@@ -167,11 +167,11 @@ class _Form:
         """Return whether some node of an operator is of a form."""
         key = op_type, form
         if key not in self._forms:
-            self._forms[key] = self._ask(op_type, form)
+            self._forms[key] = self._has_form(op_type, form)
         return self._forms[key]
 
 
-def _as_it_is(reach: Reach) -> _Form:
+def _source_form(reach: Reach) -> _ModelForm:
     facts = reach.facts
     model = facts.model
     nodes: dict[str, list[NodeFacts]] = {}
@@ -182,29 +182,29 @@ def _as_it_is(reach: Reach) -> _Form:
     def has(op_type: str, form: str) -> bool:
         return any(has_form(node, form) for node in nodes.get(op_type, ()))
 
-    return _Form(default_opset(model), model.ir_version, operators, has, facts)
+    return _ModelForm(default_opset(model), model.ir_version, operators, has, facts)
 
 
-def _as_converted(conversion: Conversion) -> _Form:
+def _converted_form(conversion: Conversion) -> _ModelForm:
     """The form that a conversion, which is not applied yet, gives a model."""
     nodes: dict[str, list[NodeFacts]] = {}
     for node in conversion.nodes_after():
         nodes.setdefault(node.node.op_type, []).append(node)
-    return _Form(
+    return _ModelForm(
         conversion.target,
         conversion.ir_version,
         nodes,
         lambda op_type, form: any(has_form(node, form) for node in nodes[op_type]),
-        conversion.given_facts,
+        conversion.source_facts,
     )
 
 
-class _Looked:
+class _RuntimeVerdicts:
     """A model, and what was looked up of it for one runtime after another."""
 
-    def __init__(self, reach: Reach, outcomes: Mapping[int, Outcome]) -> None:
+    def __init__(self, reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> None:
         self._reach, self._outcomes = reach, outcomes
-        self.form = _as_it_is(reach)
+        self.form = _source_form(reach)
         scopes = reach.facts.scopes
         self._operators = frozenset(name for scope in scopes for name in scope.op_types)
 

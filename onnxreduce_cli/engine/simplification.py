@@ -85,7 +85,7 @@ class _Simplification:
         self._captured = {
             name for node in nodes if node.op_type in GRAPH_OPERATORS for name in reads_within(node)
         }
-        self._instead: dict[str, str] = {}
+        self._replacements: dict[str, str] = {}
         self._makers: dict[str, NodeProto] = {}
         self._seen: dict[Hashable, NodeProto] = {}
 
@@ -96,41 +96,41 @@ class _Simplification:
             if not is_default(node.domain) or node.op_type in GRAPH_OPERATORS:
                 kept.append(node)
                 continue
-            if not self._is_needless(node, kept):
+            if not self._is_redundant(node, kept):
                 kept.append(node)
                 self._makers.update(dict.fromkeys(node.output, node))
         # Graphs within may still read what has another name here.
         return without_unread(kept, self._outputs)
 
-    def _is_needless(self, node: NodeProto, kept: Iterable[NodeProto]) -> bool:
+    def _is_redundant(self, node: NodeProto, kept: Iterable[NodeProto]) -> bool:
         """Whether a node can go: then another value is read in place of what it gives."""
         name = node.output[0]
         found = self._other_name(node) if name and len(node.output) == 1 else None
         if found is None:
-            return self._is_there(node)
+            return self._is_duplicate(node)
         if name in self._outputs:
-            return self._give(found, node, kept)
-        self._instead[name] = found
+            return self._take_over_name(found, node, kept)
+        self._replacements[name] = found
         return name not in self._captured
 
     def _reroute(self, node: NodeProto) -> None:
         """Let a node read what stands for values that are not needed."""
         for index, name in enumerate(node.input):
-            if name in self._instead:
-                node.input[index] = self._instead[name]
+            if name in self._replacements:
+                node.input[index] = self._replacements[name]
 
     def _other_name(self, node: NodeProto) -> str | None:
         """The value that is the same as a node's output, if there is one."""
         if node.op_type == "Identity":
             return node.input[0]
         if node.op_type == "Cast":
-            return self._cast(node)
-        found = self._known(node) if node.op_type in _FOLDED else None
+            return self._cast_source(node)
+        found = self._folded_constant(node) if node.op_type in _FOLDED else None
         if found is None and node.op_type in _NEUTRAL and self._context.op.opset >= _BROADCASTING:
-            return self._unchanged(node)
+            return self._non_neutral_input(node)
         return found
 
-    def _known(self, node: NodeProto) -> str | None:
+    def _folded_constant(self, node: NodeProto) -> str | None:
         """A constant of what a node gives, if that is known, of integers, and small."""
         name, context = node.output[0], self._context
         if context.op.opset < _INTEGER_CONSTANTS or name in self._outputs:
@@ -142,7 +142,7 @@ class _Simplification:
             return None
         return context.array(array, "known")
 
-    def _unchanged(self, node: NodeProto) -> str | None:
+    def _non_neutral_input(self, node: NodeProto) -> str | None:
         """The input that is all that a node gives, as its other one is neutral."""
         neutral, either = _NEUTRAL[node.op_type]
         for first, second in ((0, 1), (1, 0)) if either else ((0, 1),):
@@ -157,7 +157,7 @@ class _Simplification:
                 return data
         return None
 
-    def _cast(self, node: NodeProto) -> str | None:
+    def _cast_source(self, node: NodeProto) -> str | None:
         """What a Cast reads, or what was cast before to a wider dtype, if that is its result.
 
         A Cast of what was cast to a wider dtype reads what there was before.
@@ -168,11 +168,11 @@ class _Simplification:
         maker = self._makers.get(data)
         if maker is not None and maker.op_type == "Cast":
             given, wider = (self._context.elem_type(name) for name in (maker.input[0], data))
-            if given and wider and _holds(wider, given) and _alike(given, wider, to.i):
+            if given and wider and _holds(wider, given) and _casts_are_equal(given, wider, to.i):
                 node.input[0] = data = maker.input[0]
         return data if self._context.elem_type(data) == to.i else None
 
-    def _give(self, name: str, node: NodeProto, kept: Iterable[NodeProto]) -> bool:
+    def _take_over_name(self, name: str, node: NodeProto, kept: Iterable[NodeProto]) -> bool:
         """Let the maker of a value take the place of a node that gives it by an output's name."""
         maker = self._makers.get(name)
         if maker is None or name in self._outputs or name in self._captured:
@@ -186,15 +186,15 @@ class _Simplification:
         maker.name, maker.doc_string = node.name, node.doc_string
         del maker.metadata_props[:]
         maker.metadata_props.extend(node.metadata_props)
-        self._instead[name] = new
-        for key, other in self._instead.items():
+        self._replacements[name] = new
+        for key, other in self._replacements.items():
             if other == name:
-                self._instead[key] = new
+                self._replacements[key] = new
         self._makers[new] = maker
         self._seen.clear()
         return True
 
-    def _is_there(self, node: NodeProto) -> bool:
+    def _is_duplicate(self, node: NodeProto) -> bool:
         """Whether an earlier node gives the same as a node, which is then read in its place."""
         if node.op_type in _RANDOM or not all(node.output):
             return False
@@ -203,7 +203,7 @@ class _Simplification:
         first = self._seen.setdefault(key, node)
         if first is node or not self._outputs.isdisjoint(node.output):
             return False
-        self._instead.update(zip(node.output, first.output, strict=True))
+        self._replacements.update(zip(node.output, first.output, strict=True))
         return self._captured.isdisjoint(node.output)
 
 
@@ -221,7 +221,7 @@ def _holds(wide: int, narrow: int) -> bool:
     return len(sizes) == 2 and sizes[0] > sizes[1]
 
 
-def _alike(given: int, wider: int, to: int) -> bool:
+def _casts_are_equal(given: int, wider: int, to: int) -> bool:
     """Return whether a Cast gives the same of a dtype and of a wider one that holds it.
 
     What floats become that are beyond an integer dtype is open, so that kernels of two floats may

@@ -76,13 +76,13 @@ class Site:
         """Note that something was done, and what is to be said of it; maybe nothing."""
         self.description = (*(self.description or ()), *([text] if text else []))
 
-    def become(self, other: Site) -> None:
+    def restore(self, other: Site) -> None:
         """Take over all that another site holds: what was done since it was copied is undone."""
         for item in fields(self):
             setattr(self, item.name, getattr(other, item.name))
 
     @property
-    def outcome(self) -> Hashable:
+    def result_key(self) -> Hashable:
         """A key of all that the steps made of the node: equal keys, equal replacements."""
         made = (*self.result, *self.initializers)
         reason = None if self.blocked is None else self.blocked.reason

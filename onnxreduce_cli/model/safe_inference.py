@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from onnxreduce_cli.model.inference_bounds import may_take_much
-from onnxreduce_cli.worker.process import EndedError, UnansweredError, current
+from onnxreduce_cli.worker.process import EndedError, UnansweredError, current_worker
 
 #: The bytes of memory that inference in the worker may take, and more for each byte of the model.
 _MEMORY, _MEMORY_OF_BYTE = 450_000_000, 64
@@ -76,7 +76,7 @@ def _infer_in_worker(content: bytes, data_prop: bool) -> ModelProto | None:
     key = hash((content, data_prop))
     for _ in range(_ATTEMPTS if key not in _ending else 0):
         try:
-            worker = current()
+            worker = current_worker()
             memory = worker.memory + _MEMORY + _MEMORY_OF_BYTE * len(content)
             inferred: ModelProto | None = worker.call(
                 _infer, content, data_prop, seconds=_SECONDS, memory=memory

@@ -133,7 +133,7 @@ def conversion_picture(conversion: Conversion, checked: SiteReport | None) -> Pi
     plan = conversion.plan()
     marks = {(item.scope, item.node): item.summary for item in plan.changes}
     marks |= {(item.scope, item.node): f"blocks: {item.reason}" for item in plan.blockers}
-    nodes = tuple(rows(conversion.given_scopes, marks))
+    nodes = tuple(rows(conversion.source_scopes, marks))
     places = Places()
     chosen = list(_distinct(conversion, checked))[:DRAWN]
     drawings = tuple(_drawn(conversion, site, places) for site in chosen)

@@ -166,7 +166,7 @@ class IsolatedRunner:
         form = _form(self.source, self.executor, self._extra)
         self._mapped = form.mapped
         try:
-            self.worker = process.current()
+            self.worker = process.current_worker()
         except OSError as error:
             raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
         return self._send(open_model, self.key, self.executor, form, self._threads)
@@ -282,7 +282,7 @@ def let_go() -> None:
 
     Windows neither replaces nor removes a file that is open.
     """
-    worker = process.running()
+    worker = process.running_worker()
     if worker is not None and worker.deferred:
         with suppress(EndedError):
             worker.call(close_models, [])
@@ -294,6 +294,6 @@ def end_large() -> None:
     Allocators give little back, and others need it.
     """
     let_go()
-    worker = process.running()
+    worker = process.running_worker()
     if worker is not None and worker.memory > _KEPT:
         worker.end()

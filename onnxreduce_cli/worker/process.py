@@ -65,7 +65,7 @@ class Reply(Future[Any]):
         self.since = time.monotonic()
 
 
-class _Line:
+class _Connection:
     """What a worker and the two threads that look after it share.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Line:
                         reply.set_result(found)
                     del reply, found  # It may be large, and nothing may come for long.
         finally:
-            how = self.cause or EndedError(_how(_wait(self.process)))
+            how = self.cause or EndedError(_exit_text(_wait(self.process)))
             with self.changed:
                 self.closed = True
                 self.changed.notify_all()
@@ -122,7 +122,7 @@ class _Line:
                 if self.closed:
                     return
                 reply = self.pending[0]
-            cause = _beyond(reply, self.process)
+            cause = _exceeded_limit(reply, self.process)
             with self.changed:
                 # It may have been answered meanwhile.
                 if cause is not None and self.pending and self.pending[0] is reply:
@@ -133,18 +133,18 @@ class _Line:
             time.sleep(_PAUSE)
 
 
-def _beyond(reply: Reply, process: subprocess.Popen[bytes]) -> EndedError | None:
+def _exceeded_limit(reply: Reply, process: subprocess.Popen[bytes]) -> EndedError | None:
     """Return which limit a call that is being made goes beyond; None if neither."""
     spent = time.monotonic() - reply.since
     if reply.seconds is not None and spent > reply.seconds:
         return LateError()
     # What ends at once is not looked at.
-    if reply.memory is not None and spent > _PAUSE and _memory(process) > reply.memory:
+    if reply.memory is not None and spent > _PAUSE and _resident_bytes(process) > reply.memory:
         return TooLargeError()
     return None
 
 
-def _memory(process: subprocess.Popen[bytes]) -> int:
+def _resident_bytes(process: subprocess.Popen[bytes]) -> int:
     """The bytes of memory that a process has; 0 if it has ended."""
     import psutil
 
@@ -188,14 +188,18 @@ class Worker:
             )
         self._process = process
         self._end = weakref.finalize(self, _end, process, self._owner)
-        self._line = line = _Line(process)
+        self._connection = line = _Connection(process)
         for target in (line.receive, line.watch):
             threading.Thread(target=target, daemon=True).start()
 
     @property
     def alive(self) -> bool:
         """True if calls can be sent: after a fork, only in the process that started it."""
-        return self._owner == os.getpid() and not self._line.closed and self._process.poll() is None
+        return (
+            self._owner == os.getpid()
+            and not self._connection.closed
+            and self._process.poll() is None
+        )
 
     @property
     def pid(self) -> int:
@@ -205,7 +209,7 @@ class Worker:
     @property
     def memory(self) -> int:
         """The bytes of memory that it has."""
-        return _memory(self._process)
+        return _resident_bytes(self._process)
 
     def send(
         self,
@@ -224,12 +228,12 @@ class Worker:
         """
         reply = Reply(seconds, memory)
         deferred, self.deferred = self.deferred, []
-        with self._line.changed:
-            if self._line.closed:
+        with self._connection.changed:
+            if self._connection.closed:
                 reply.set_exception(UnansweredError())
                 return reply
-            self._line.pending.append(reply)
-            self._line.changed.notify_all()
+            self._connection.pending.append(reply)
+            self._connection.changed.notify_all()
         requests = self._process.stdin
         assert requests is not None
         try:
@@ -305,7 +309,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         return process.wait()
 
 
-def _how(code: int) -> str:
+def _exit_text(code: int) -> str:
     """How a process has ended: the signal, or the exit code."""
     try:
         name = signal.Signals(-code).name
@@ -334,7 +338,7 @@ def _interrupts_blocked() -> Iterator[None]:
 _local = threading.local()
 
 
-def current(modules: Sequence[str] = ()) -> Worker:
+def current_worker(modules: Sequence[str] = ()) -> Worker:
     """Return the worker of this thread; another one if the last has ended.
 
     Args:
@@ -349,7 +353,7 @@ def current(modules: Sequence[str] = ()) -> Worker:
     return found
 
 
-def running() -> Worker | None:
+def running_worker() -> Worker | None:
     """Return the worker of this thread if there is one."""
     found: Worker | None = getattr(_local, "worker", None)
     return found if found is not None and found.alive else None

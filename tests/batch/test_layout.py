@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from onnxreduce_cli.batch.layout import matching, targets
+from onnxreduce_cli.batch.layout import matching_files, output_paths
 from onnxreduce_cli.errors import UsageError
 
 
@@ -20,29 +20,29 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_patterns(folder):
-    assert matching(["?.onnx"]) == ["a.onnx", "b.onnx"]
-    assert matching(["**/a.onnx"]) == ["a.onnx", os.path.join("sub", "a.onnx")]
-    assert matching(["b.onnx", "*.onnx"]) == ["b.onnx", "[x].onnx", "a.onnx"]
-    assert matching(["./a.onnx", "a.onnx", str(folder / "a.onnx")]) == ["./a.onnx"]
+    assert matching_files(["?.onnx"]) == ["a.onnx", "b.onnx"]
+    assert matching_files(["**/a.onnx"]) == ["a.onnx", os.path.join("sub", "a.onnx")]
+    assert matching_files(["b.onnx", "*.onnx"]) == ["b.onnx", "[x].onnx", "a.onnx"]
+    assert matching_files(["./a.onnx", "a.onnx", str(folder / "a.onnx")]) == ["./a.onnx"]
 
 
 def test_names_that_look_like_patterns_and_patterns_that_match_nothing(folder):
-    assert matching(["[x].onnx"]) == ["[x].onnx"]
-    assert matching(["none*.onnx", "gone.onnx"]) == ["none*.onnx", "gone.onnx"]
+    assert matching_files(["[x].onnx"]) == ["[x].onnx"]
+    assert matching_files(["none*.onnx", "gone.onnx"]) == ["none*.onnx", "gone.onnx"]
 
 
 def test_outputs_of_earlier_runs_are_no_sources_of_patterns(folder):
-    assert matching(["**/*.onnx"], "sub") == ["[x].onnx", "a.onnx", "b.onnx"]
-    assert matching(["sub/a.onnx"], "sub") == ["sub/a.onnx"]
+    assert matching_files(["**/*.onnx"], "sub") == ["[x].onnx", "a.onnx", "b.onnx"]
+    assert matching_files(["sub/a.onnx"], "sub") == ["sub/a.onnx"]
 
 
 def test_targets():
-    assert targets(["x/a.onnx", "y/b.onnx"], "out") == ["out/a.onnx", "out/b.onnx"]
+    assert output_paths(["x/a.onnx", "y/b.onnx"], "out") == ["out/a.onnx", "out/b.onnx"]
     same = ["zoo/x/m.onnx", "zoo/y/m.onnx", "zoo/y/deep/other.onnx"]
-    assert targets(same, "out") == ["out/x/m.onnx", "out/y/m.onnx", "out/y/deep/other.onnx"]
-    assert targets(["zoo/m.onnx", "zoo/y/m.onnx"], "out") == ["out/m.onnx", "out/y/m.onnx"]
+    assert output_paths(same, "out") == ["out/x/m.onnx", "out/y/m.onnx", "out/y/deep/other.onnx"]
+    assert output_paths(["zoo/m.onnx", "zoo/y/m.onnx"], "out") == ["out/m.onnx", "out/y/m.onnx"]
     # One file where case does not count.
-    assert targets(["x/M.onnx", "y/m.onnx"], "out") == ["out/x/M.onnx", "out/y/m.onnx"]
+    assert output_paths(["x/M.onnx", "y/m.onnx"], "out") == ["out/x/M.onnx", "out/y/m.onnx"]
 
 
 def test_targets_on_different_drives(monkeypatch):
@@ -51,4 +51,4 @@ def test_targets_on_different_drives(monkeypatch):
 
     monkeypatch.setattr(os.path, "commonpath", other_drive)
     with pytest.raises(UsageError, match="different drives"):
-        targets(["x/m.onnx", "y/m.onnx"], "out")
+        output_paths(["x/m.onnx", "y/m.onnx"], "out")

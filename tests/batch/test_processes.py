@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from onnxreduce_cli.batch.pool import Died, call_apart
+from onnxreduce_cli.batch.pool import CrashedCall, call_apart
 from onnxreduce_cli.batch.processes import Processes
 
 
@@ -57,8 +57,8 @@ def test_a_crash_is_that_items_alone():
     found = dict(call_apart(crash, range(6), Processes(2)))
     assert found == {
         0: 0,
-        1: Died("SIGSEGV" if sys.platform != "win32" else found[1].how),
-        2: Died("exit code 7"),
+        1: CrashedCall("SIGSEGV" if sys.platform != "win32" else found[1].cause),
+        2: CrashedCall("exit code 7"),
         3: 3,
         4: 4,
         5: 5,

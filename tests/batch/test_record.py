@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from onnxreduce_cli.batch.record import NAME, Made, Record, digest, stamps
+from onnxreduce_cli.batch.record import NAME, OutputEntry, OutputRecord, digest, stamps
 from onnxreduce_cli.errors import UsageError
 
 RECIPE = {"opset": 13, "expand": []}
@@ -38,24 +38,24 @@ def made(tmp_path, source, folder):
     data = tmp_path / "weights.bin"
     data.write_bytes(b"weights")
     outputs = {name: os.path.join(folder, name) for name in ("model.onnx", "weights.bin")}
-    return Made(RECIPE, digest(source), stamps({str(data): str(data)}), stamps(outputs))
+    return OutputEntry(RECIPE, digest(source), stamps({str(data): str(data)}), stamps(outputs))
 
 
 def test_what_is_noted_is_read_again(folder, made):
-    record = Record(folder)
+    record = OutputRecord(folder)
     record.begin("model.onnx")
     record.begin("other.onnx")
     record.finish("model.onnx", made)
     record.begin("gone.onnx")
     record.withdraw("gone.onnx")
     record.begin("b\udcff\n.onnx")
-    again = Record(folder)
+    again = OutputRecord(folder)
     assert again.ours == {"model.onnx", "other.onnx", "b\udcff\n.onnx"}
-    assert again.made == {"model.onnx": made}
+    assert again.entries == {"model.onnx": made}
 
 
 def test_what_a_killed_run_left_is_no_line_and_spoils_none(folder, made):
-    record = Record(folder)
+    record = OutputRecord(folder)
     record.begin("model.onnx")
     record.finish("model.onnx", made)
     path = os.path.join(folder, NAME)
@@ -65,12 +65,12 @@ def test_what_a_killed_run_left_is_no_line_and_spoils_none(folder, made):
     for size in range(len(content)):
         with open(path, "wb") as file:
             file.write(content[:size])
-        torn = Record(folder)
+        torn = OutputRecord(folder)
         # A line that lacks nothing but its end says all.
         assert torn.ours == ({"model.onnx"} if size >= first - 1 else set())
-        assert torn.made == ({"model.onnx": made} if size == len(content) - 1 else {})
+        assert torn.entries == ({"model.onnx": made} if size == len(content) - 1 else {})
         torn.begin("later.onnx")
-        assert "later.onnx" in Record(folder).ours
+        assert "later.onnx" in OutputRecord(folder).ours
 
 
 def note(made=None, /, **values):
@@ -108,12 +108,12 @@ def note(made=None, /, **values):
 def test_lines_that_are_no_notes(folder, line):
     with open(os.path.join(folder, NAME), "wb") as file:
         file.write(line + b'\n{"output": "y"}\n')
-    record = Record(folder)
-    assert (record.ours, record.made) == ({"y"}, {})
+    record = OutputRecord(folder)
+    assert (record.ours, record.entries) == ({"y"}, {})
 
 
 def test_paths_that_are_none_are_not_there(folder, source):
-    found = Made(RECIPE, digest(source), {"a\0b": (1, 2)}, {"a\0b": (1, 2)})
+    found = OutputEntry(RECIPE, digest(source), {"a\0b": (1, 2)}, {"a\0b": (1, 2)})
     assert not found.is_of(source, RECIPE, folder)
     assert not found.is_there(folder)
 
@@ -129,22 +129,22 @@ def test_what_is_no_file_is_refused(folder):
     ):
         make()
         with pytest.raises(UsageError, match="is no regular file"):
-            Record(folder)
+            OutputRecord(folder)
         os.unlink(path)
-        record = Record(folder)
+        record = OutputRecord(folder)
         make()
         with pytest.raises(UsageError, match="is no regular file"):
             record.begin("later.onnx")
         os.unlink(path)
     os.mkdir(path)
     with pytest.raises(UsageError, match="is no regular file"):
-        Record(folder)
+        OutputRecord(folder)
     with open(victim, "rb") as file:
         assert file.read() == b"output"
 
 
 def test_only_what_a_run_made_may_be_replaced(folder, made):
-    record = Record(folder)
+    record = OutputRecord(folder)
     assert not record.may_replace("model.onnx")
     for name in ("model.onnx", "gone.onnx"):
         record.begin(name)
@@ -192,11 +192,11 @@ def test_changed_external_data_is_noticed(folder, source, made):
 
 def test_a_source_that_cannot_be_read_has_no_digest(tmp_path, folder):
     assert digest(str(tmp_path / "none")) == digest(str(tmp_path)) == ""
-    assert not Made(RECIPE, "", {}, {}).is_of(str(tmp_path / "none"), RECIPE, folder)
+    assert not OutputEntry(RECIPE, "", {}, {}).is_of(str(tmp_path / "none"), RECIPE, folder)
 
 
 def add_many(folder, name, count):
-    record = Record(folder)
+    record = OutputRecord(folder)
     for number in range(count):
         record.begin(f"{name}-{number}.onnx")
 
@@ -210,14 +210,14 @@ def test_several_runs_add_at_a_time(folder):
         run.start()
     for run in runs:
         run.join()
-    assert Record(folder).ours == {f"{name}-{n}.onnx" for name in "abc" for n in range(100)}
+    assert OutputRecord(folder).ours == {f"{name}-{n}.onnx" for name in "abc" for n in range(100)}
 
 
 def test_half_a_line_of_another_run_spoils_none(folder):
-    record = Record(folder)
+    record = OutputRecord(folder)
     record.begin("a.onnx")
     # Another run, which is killed meanwhile.
     with open(os.path.join(folder, NAME), "ab") as file:
         file.write(b'{"output": "b.on')
     record.begin("c.onnx")
-    assert Record(folder).ours == {"a.onnx", "c.onnx"}
+    assert OutputRecord(folder).ours == {"a.onnx", "c.onnx"}

@@ -126,7 +126,7 @@ def wait_for_the_end_of(group):
 
 
 def test_the_process_that_checks_one_model_does_not_stay(onnxreduce, models, monkeypatch):
-    one = process.current()
+    one = process.current_worker()
     alive = []
     convert = run.convert_many
 

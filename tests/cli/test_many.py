@@ -9,7 +9,7 @@ import pytest
 
 from onnxreduce_cli.batch import cluster as cluster_module
 from onnxreduce_cli.batch.processes import Processes
-from onnxreduce_cli.cli.many import pool
+from onnxreduce_cli.cli.many import make_pool
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 
@@ -42,7 +42,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> list[Cluster]:
 
 
 def test_models_are_converted_here_unless_said_otherwise(clusters: list[Cluster]) -> None:
-    with pool(None, None, ["a.onnx"], "out", Options(opset=13), quiet=False) as found:
+    with make_pool(None, None, ["a.onnx"], "out", Options(opset=13), quiet=False) as found:
         assert isinstance(found, Processes)
     assert clusters == []
 
@@ -54,14 +54,14 @@ def test_a_cluster_is_looked_at_first(
     """The folder is there by then, for its workers to see, unless nothing is written."""
     out_dir = tmp_path / "out"
     options = Options(opset=13, dry_run=dry_run)
-    found = pool(None, "tcp://host:8786", ["a.onnx"], str(out_dir), options, quiet=False)
+    found = make_pool(None, "tcp://host:8786", ["a.onnx"], str(out_dir), options, quiet=False)
     assert isinstance(found, Cluster)
     assert (found.address, found.asked) == ("tcp://host:8786", ("a.onnx", str(out_dir)))
     assert not found.ended
     assert out_dir.is_dir() != dry_run
     out, err = capsys.readouterr()
     assert (out, err) == ("", "dashboard: http://host:8787/\\x1b\n")
-    pool(None, "tcp://host:8786", ["a.onnx"], str(out_dir), options, quiet=True)
+    make_pool(None, "tcp://host:8786", ["a.onnx"], str(out_dir), options, quiet=True)
     assert capsys.readouterr() == ("", "")
 
 
@@ -70,6 +70,6 @@ def test_a_cluster_that_cannot_do_it_is_left(
 ) -> None:
     monkeypatch.setattr(Cluster, "problem", "workers do not see it")
     with pytest.raises(UsageError, match="workers do not see it"):
-        pool(None, "tcp://h:1", ["a.onnx"], str(tmp_path), Options(opset=13), quiet=False)
+        make_pool(None, "tcp://h:1", ["a.onnx"], str(tmp_path), Options(opset=13), quiet=False)
     (found,) = clusters
     assert found.ended

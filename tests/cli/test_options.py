@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 from onnxreduce_cli.cli.convert import command
-from onnxreduce_cli.cli.options import size
+from onnxreduce_cli.cli.options import parse_size
 from tests.support import model
 
 TEXT = """<ir_version: 10, opset_import: ["" : 18, "local" : 1], doc_string: "by me">
@@ -79,7 +79,7 @@ def test_a_dtype_that_becomes_no_other(onnxreduce):
     ],
 )
 def test_sizes(text: str | None, expected: int | None) -> None:
-    assert size(click.Context(command), command.params[0], text) == expected
+    assert parse_size(click.Context(command), command.params[0], text) == expected
 
 
 @pytest.fixture

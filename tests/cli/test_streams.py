@@ -138,7 +138,7 @@ def test_signs_that_an_encoding_lacks(encoding, shown, monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
     monkeypatch.setattr(sys, "stderr", None)
-    streams.prepare()
+    streams.prepare_streams()
     streams.say("a → √ é 中")
     sys.stdout.flush()
     assert written.getvalue().decode(encoding).rstrip() == shown

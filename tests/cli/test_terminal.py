@@ -15,7 +15,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.external_data_helper import convert_model_to_external_data
 
-from onnxreduce_cli.cli.streams import painted
+from onnxreduce_cli.cli.streams import coloured
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18, "local" : 1], producer_name: "maker">
@@ -121,9 +121,11 @@ def test_colours_are_for_terminals_that_want_them(onnxreduce, monkeypatch):
 
 
 def test_what_is_painted():
-    assert painted("NOT EQUIVALENT: a and b differ").startswith("\x1b[31m")
-    assert painted("a.onnx  can be converted  opset 9").split("  ")[1].startswith("\x1b[32m")
-    assert painted("  1 Add: converted: can be converted") == "  1 Add: converted: can be converted"
+    assert coloured("NOT EQUIVALENT: a and b differ").startswith("\x1b[31m")
+    assert coloured("a.onnx  can be converted  opset 9").split("  ")[1].startswith("\x1b[32m")
+    assert (
+        coloured("  1 Add: converted: can be converted") == "  1 Add: converted: can be converted"
+    )
 
 
 def offered(capsys, monkeypatch, words):

@@ -17,7 +17,7 @@ import onnx
 import psutil
 import pytest
 
-from onnxreduce_cli.batch.record import NAME, Record
+from onnxreduce_cli.batch.record import NAME, OutputRecord
 from tests.support import model
 
 pytestmark = pytest.mark.kit
@@ -190,7 +190,7 @@ def test_a_worker_killed_in_the_midst(hub, fleet) -> None:
     first = [said.name for said in here.held()]
     here.go(*first)
     # What a worker has ended and not yet said so is done again, so none is killed before that.
-    wait_until(lambda: {f"{name}.onnx" for name in first} <= set(Record("out").made), run)
+    wait_until(lambda: {f"{name}.onnx" for name in first} <= set(OutputRecord("out").entries), run)
     wait_until(lambda: len(here.held()) == 2, run)
     lost = here.held()[0]
     os.kill(lost.worker, signal.SIGKILL)

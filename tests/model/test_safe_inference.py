@@ -17,7 +17,7 @@ from onnxreduce_cli.model import inference_bounds, safe_inference
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.safe_inference import infer_shapes, type_error
 from onnxreduce_cli.model.skeleton import model_skeleton
-from onnxreduce_cli.worker.process import EndedError, current
+from onnxreduce_cli.worker.process import EndedError, current_worker
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,7 +147,7 @@ def test_what_ended_the_worker_is_not_sent_again(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_call_that_another_one_ends_is_sent_again() -> None:
-    worker = current()
+    worker = current_worker()
     # Before it is made, the call before it ends the worker.
     ended = worker.send(os._exit, 1)
     small = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>

@@ -311,7 +311,7 @@ def test_a_model_that_has_run_is_closed_before_the_next_is_opened() -> None:
     waiting: list[int] = []
 
     def look(done: int, total: int, what: str) -> None:
-        waiting.append(len(process.current().deferred))
+        waiting.append(len(process.current_worker().deferred))
 
     verify(RELU, RELU, trials=2, progress=look)
     assert len(waiting) == 5

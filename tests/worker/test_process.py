@@ -192,10 +192,10 @@ def test_a_call_that_is_interrupted_does_not_keep_the_next_waiting(worker):
 
 
 def test_another_one_takes_the_place_of_one_that_ended():
-    first = process.current()
-    assert process.current() is first
+    first = process.current_worker()
+    assert process.current_worker() is first
     first.end()
-    second = process.current()
+    second = process.current_worker()
     assert second is not first
     assert second.call(same, 1) == (1,)
 
@@ -266,21 +266,21 @@ def test_it_clears_up_when_it_is_stopped(tmp_path):
 
 def test_the_thread_that_ends_takes_its_worker_along():
     found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(process.current().pid))
+    thread = threading.Thread(target=lambda: found.append(process.current_worker().pid))
     thread.start()
     thread.join()
     assert gone(found[0])
-    assert found[0] != process.current().pid
+    assert found[0] != process.current_worker().pid
 
 
 @POSIX
 def test_a_fork_of_this_process_has_a_worker_of_its_own():
-    here = process.current()
+    here = process.current_worker()
     child = os.fork()
     if not child:
         code = 1
         try:
-            code = 0 if not here.alive and process.current().call(same, 1) == (1,) else 2
+            code = 0 if not here.alive and process.current_worker().call(same, 1) == (1,) else 2
             process.end_current()
         finally:
             os._exit(code)

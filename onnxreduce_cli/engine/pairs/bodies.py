@@ -28,7 +28,7 @@ from onnx import (
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.names import Renaming, made_values
-from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, refuse_external
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound_node, refuse_external
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.pairs.types import type_proto
 from onnxreduce_cli.engine.sites import Site
@@ -65,14 +65,14 @@ def models_with_bodies(
         UncheckableError: it cannot be run on its own.
     """
     facts, scope = conversion.facts, site.scope
-    nesting = Nesting(facts, site.node)
-    node = bound(facts.calls, scope, nesting.node)
-    _refuse(node, scope)
+    nesting = TruncatedNode(facts, site.node)
+    node = bound_node(facts.calls, scope, nesting.node)
+    _check_runnable(node, scope)
     replacement, initializers = _Replacement(conversion, sites, nesting), list[TensorProto]()
     made = replacement.of(site.node, scope, initializers)
-    after = [bound(facts.calls, scope, item) for item in made]
+    after = [bound_node(facts.calls, scope, item) for item in made]
     own = replacement.constants(after, scope, initializers)
-    constants, types = _read(node, scope, facts, nesting)
+    constants, types = _used_constants_and_types(node, scope, facts, nesting)
     unknown = set(used_values(after)).difference(types, constants, own, made_values(after))
     if unknown:
         raise UncheckableError(
@@ -93,8 +93,8 @@ def models_with_bodies(
     return before, _model(after, names, types, constants | own, outputs, conversion.target)
 
 
-def _read(
-    node: NodeProto, scope: Scope, facts: ConversionFacts, nesting: Nesting
+def _used_constants_and_types(
+    node: NodeProto, scope: Scope, facts: ConversionFacts, nesting: TruncatedNode
 ) -> tuple[dict[str, Array], dict[str, TypeProto]]:
     """Return what the node reads by name: constants, and the types of all else.
 
@@ -115,7 +115,7 @@ def _read(
     return constants, types
 
 
-def _refuse(node: NodeProto, scope: Scope) -> None:
+def _check_runnable(node: NodeProto, scope: Scope) -> None:
     """Refuse a node of which the graphs show that it cannot be run on its own."""
     refuse_external(node)
     inner = list(with_inner([node]))
@@ -158,10 +158,12 @@ def _model(
 class _Replacement:
     """What takes a node's place, with what is planned for the nodes of its graphs."""
 
-    def __init__(self, conversion: Conversion, sites: Mapping[int, Site], nesting: Nesting) -> None:
+    def __init__(
+        self, conversion: Conversion, sites: Mapping[int, Site], nesting: TruncatedNode
+    ) -> None:
         self._conversion = conversion
         self._sites = sites
-        self._instead = nesting.instead
+        self._stand_ins = nesting.stand_ins
         #: The scopes that new nodes stand in, whose constants they may read.
         self._scopes: list[Scope] = []
 
@@ -173,8 +175,8 @@ class _Replacement:
             scope: where it is.
             initializers: those that take its place are added.
         """
-        if id(node) in self._instead:
-            return self._instead[id(node)]
+        if id(node) in self._stand_ins:
+            return self._stand_ins[id(node)]
         holder = GraphProto(node=[node])
         for (_, graph), (_, copy) in zip(subgraphs(node), subgraphs(holder.node[0]), strict=True):
             inner = self._conversion.facts.model.inner(graph)
@@ -226,13 +228,13 @@ class _Replacement:
         return {name: known[name] for name in read if name in known}
 
 
-class Nesting:
+class TruncatedNode:
     """A node of a model, cut where more than `DEEPEST` graphs nest in it.
 
     Attributes:
         node: the model's own where nothing nests deeper, else a copy.
         types: by name those of the values in place of what nodes that nest deeper give.
-        instead: by the identity of a node that nests deeper, what gives these values.
+        stand_ins: by the identity of a node that nests deeper, what gives these values.
     """
 
     def __init__(self, facts: ConversionFacts, node: NodeProto) -> None:
@@ -247,7 +249,7 @@ class Nesting:
         """
         self.node = node
         self.types: dict[str, TypeProto] = {}
-        self.instead: dict[int, list[NodeProto]] = {}
+        self.stand_ins: dict[int, list[NodeProto]] = {}
         self._facts = facts
         levels = _levels(node)
         if any(True for inner in levels[-1] for _ in subgraphs(inner)):
@@ -281,8 +283,8 @@ class Nesting:
             elif depth < DEEPEST:
                 copy.node.append(self._cut(node, depth))
             else:
-                self.instead[id(node)] = [*self._values(graph, node)]
-                copy.node.extend(self.instead[id(node)])
+                self.stand_ins[id(node)] = [*self._values(graph, node)]
+                copy.node.extend(self.stand_ins[id(node)])
 
     def _values(self, graph: GraphProto, node: NodeProto) -> Iterator[NodeProto]:
         """Nodes that give values from outside under the names of what a node in a graph gives."""

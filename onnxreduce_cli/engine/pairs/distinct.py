@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
-from onnxreduce_cli.engine.pairs.smaller import Draw, smaller
+from onnxreduce_cli.engine.pairs.smaller import Draw, smaller_pair
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
 
@@ -48,4 +48,4 @@ def _others(maker: PairMaker, site: Site, pair: Pair, draw: Draw) -> Iterator[Pa
     if not pair.full:
         pair = maker.pair(site, full=True)
         yield pair
-    yield smaller(pair, site, maker.conversion, draw)
+    yield smaller_pair(pair, site, maker.conversion, draw)

@@ -13,15 +13,15 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_he
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.bodies import models_with_bodies
-from onnxreduce_cli.engine.pairs.names import Renaming, described, made_values
-from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, nodes_behind, refuse_external
+from onnxreduce_cli.engine.pairs.names import Renaming, made_values, node_key
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound_node, nodes_behind, refuse_external
 from onnxreduce_cli.engine.pairs.pair import Pair, Sizes, UncheckableError
 from onnxreduce_cli.engine.pairs.types import (
-    INTEGERS,
+    MOST_INTEGERS,
     SmallDims,
     fixed_dims,
     keeps_value,
-    mentioned,
+    mentioned_integers,
     type_proto,
 )
 from onnxreduce_cli.engine.sites import Site
@@ -86,10 +86,10 @@ class PairMaker:
         for item in (*site.behind, node):
             for name in item.input:
                 if name not in tokens:
-                    tokens[name] = (len(tokens), self._known(site, name))
+                    tokens[name] = (len(tokens), self._input_key(site, name))
             for name in item.output:
                 tokens.setdefault(name, len(tokens))
-            parts.append(described(item, tokens))
+            parts.append(node_key(item, tokens))
         for item in site.result:
             for name in item.input:
                 if name not in tokens:
@@ -101,18 +101,18 @@ class PairMaker:
                     )
             for name in item.output:
                 tokens.setdefault(name, len(tokens))
-            parts.append(described(item, tokens))
+            parts.append(node_key(item, tokens))
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         parts.append(tuple(site.dims.items()))
         return tuple(parts)
 
-    def _known(self, site: Site, name: str) -> Any:
+    def _input_key(self, site: Site, name: str) -> Any:
         """Return a key of an input's facts: its type, and its value where that is small."""
         known = self._facts.type(site.scope, name)
         array = self._facts.constant(site.scope, name)
         if array is None:
             return (known, self._sizes(site, name, site.node.input))
-        if array.dtype == object or array.size > INTEGERS:
+        if array.dtype == object or array.size > MOST_INTEGERS:
             return (known, name)
         return (known, array.tobytes())
 
@@ -129,7 +129,7 @@ class PairMaker:
         if _has_graphs(site.node):
             before, after = models_with_bodies(self.conversion, site, self._sites)
             return Pair(before, after, moved=False, full=True, promised={}, sizes={})
-        self._refuse(site)
+        self._check_runnable(site)
         parts = self._parts(site, full)
         types = self._types(site, parts, full)
         own_sizes = full or not self._made_smaller(site, types)
@@ -146,27 +146,27 @@ class PairMaker:
             self._model(parts, types, parts.after, self.conversion.target, site.initializers),
             same_operator or not parts.after,
             own_sizes and not drawn,
-            self._promised(site, parts) if own_sizes else {},
+            self._stated_dims(site, parts) if own_sizes else {},
             self._known_sizes(site, parts),
             drawn,
             site.stabler,
         )
 
-    def _refuse(self, site: Site) -> None:
+    def _check_runnable(self, site: Site) -> None:
         """Refuse a site of which the node alone shows that it cannot be run on its own."""
         node = site.node
         if self._is_random(site):
             raise UncheckableError(RANDOM)
         refuse_external(node)
-        large = (t for t in site.initializers if math.prod(t.dims) > INTEGERS)
+        large = (t for t in site.initializers if math.prod(t.dims) > MOST_INTEGERS)
         if any(tensor.name not in node.output for tensor in large):
             raise UncheckableError("its large constant is not read")
 
     def _parts(self, site: Site, full: bool) -> _Parts:
         node = site.node
-        after = [bound(self._facts.calls, site.scope, item) for item in site.result]
+        after = [bound_node(self._facts.calls, site.scope, item) for item in site.result]
         behind = site.behind or nodes_behind(site, after, self.conversion.constants(site.scope))
-        before = [bound(self._facts.calls, site.scope, item) for item in (*behind, node)]
+        before = [bound_node(self._facts.calls, site.scope, item) for item in (*behind, node)]
         inner = made_values(before[:-1])
         given = [name for name in used_values(before) if name not in inner]
         constants = self._constants(site, after, given, full)
@@ -183,7 +183,9 @@ class PairMaker:
                 names.add(name, prefix)
         # An output that nobody reads may go.
         still_made = {*replaced, *(name for item in after for name in item.output)}
-        outputs = [n for n in node.output if n and (n in still_made or n in self._read(site.scope))]
+        outputs = [
+            n for n in node.output if n and (n in still_made or n in self._used_names(site.scope))
+        ]
         drawn = [name for name in given if name not in constants]
         return _Parts(before, after, constants, drawn, outputs, names)
 
@@ -195,7 +197,7 @@ class PairMaker:
                 return True
         return False
 
-    def _promised(self, site: Site, parts: _Parts) -> dict[str, Dims]:
+    def _stated_dims(self, site: Site, parts: _Parts) -> dict[str, Dims]:
         """Return the dimensions that the model states of the outputs, by names in the pair."""
         known = {name: self._known_dims(site, name) for name in parts.outputs}
         return {parts.names[name]: dims for name, dims in known.items() if dims is not None}
@@ -236,7 +238,7 @@ class PairMaker:
             for item in with_inner(nodes)
         )
 
-    def _read(self, scope: Scope) -> set[str]:
+    def _used_names(self, scope: Scope) -> set[str]:
         """Every name that is read in a scope's tree, or is an output of one of its graphs."""
         root = scope.root
         if id(root) not in self._reads:
@@ -292,7 +294,7 @@ class PairMaker:
                 raise UncheckableError(f"the type of {name!r} is not known")
             known[name] = found
         dims = {name: site.dims.get(name, found.dims) for name, found in known.items()}
-        numbers = mentioned([*parts.before, *parts.after], parts.constants.values())
+        numbers = mentioned_integers([*parts.before, *parts.after], parts.constants.values())
         small = SmallDims(numbers, full)
         return {
             name: type_proto(found, None if own is None else [small(dim) for dim in own])

@@ -70,7 +70,7 @@ def made_values(nodes: Iterable[NodeProto]) -> list[str]:
     return found
 
 
-def described(node: NodeProto, tokens: dict[str, Any]) -> tuple[Any, ...]:
+def node_key(node: NodeProto, tokens: dict[str, Any]) -> tuple[Any, ...]:
     """Return what makes a node distinct but for its names, of which each stands for its token."""
     return (
         node.domain,

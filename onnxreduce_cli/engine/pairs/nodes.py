@@ -25,7 +25,7 @@ RANDOM = "its results are random"
 _DEPTH = 3
 
 
-def bound(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
+def bound_node(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
     """A copy of a node without its texts, its attribute references resolved.
 
     Args:
@@ -88,12 +88,12 @@ def nodes_behind(site: Site, after: Sequence[NodeProto], constants: Constants) -
     node, read = site.node, set(used_values(after))
     wanted = read.difference(made_values(after), node.output, node.input, constants.arrays)
     wanted -= constants.references.keys()
-    found = _leading(site.scope, node, wanted) if wanted else []
+    found = _nodes_between(site.scope, node, wanted) if wanted else []
     # What both read would have to be made on both sides.
     return found if read.isdisjoint(made_values(found)) else []
 
 
-def _leading(scope: Scope, node: NodeProto, wanted: AbstractSet[str]) -> list[NodeProto]:
+def _nodes_between(scope: Scope, node: NodeProto, wanted: AbstractSet[str]) -> list[NodeProto]:
     """The nodes in a scope that lead from some values to a node.
 
     Args:

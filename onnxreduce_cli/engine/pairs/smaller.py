@@ -23,7 +23,7 @@ from onnx import (
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.pair import Pair, UncheckableError
-from onnxreduce_cli.engine.pairs.types import Array, fixed_dims, keeps_value, mentioned
+from onnxreduce_cli.engine.pairs.types import Array, fixed_dims, keeps_value, mentioned_integers
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import OnnxreduceError
 
@@ -38,7 +38,7 @@ _SMALL = 64
 _BEGINNINGS = (4, 60, 730, 5000, 70_000)
 
 
-def smaller(pair: Pair, site: Site, conversion: Conversion, draw: Draw) -> Pair:
+def smaller_pair(pair: Pair, site: Site, conversion: Conversion, draw: Draw) -> Pair:
     """A pair like that of a site, with the smallest tensors for which the same operators result.
 
     Args:
@@ -53,10 +53,10 @@ def smaller(pair: Pair, site: Site, conversion: Conversion, draw: Draw) -> Pair:
     wanted = [node.op_type for node in site.result]
     reason = "the node itself says how large they are"
     for begin in _BEGINNINGS:
-        before, sizes = _shrunk(pair, begin, draw)
+        before, sizes = _smaller_reference(pair, begin, draw)
         if before.SerializeToString() == pair.reference.SerializeToString():
             break
-        after, made = _converted(before, conversion)
+        after, made = _convert_again(before, conversion)
         if made == wanted:
             known = {
                 name: tuple(sizes.get(item, item) if isinstance(item, int) else item for item in of)
@@ -69,7 +69,7 @@ def smaller(pair: Pair, site: Site, conversion: Conversion, draw: Draw) -> Pair:
     raise UncheckableError(reason)
 
 
-def _converted(before: ModelProto, conversion: Conversion) -> tuple[ModelProto, list[str]]:
+def _convert_again(before: ModelProto, conversion: Conversion) -> tuple[ModelProto, list[str]]:
     """A model of one node, converted like the model that it is from, and the new operators."""
     after = ModelProto()
     after.CopyFrom(before)
@@ -83,7 +83,7 @@ def _converted(before: ModelProto, conversion: Conversion) -> tuple[ModelProto, 
     return after, made
 
 
-def _shrunk(pair: Pair, begin: int, draw: Draw) -> tuple[ModelProto, dict[int, int]]:
+def _smaller_reference(pair: Pair, begin: int, draw: Draw) -> tuple[ModelProto, dict[int, int]]:
     """The model of the node on smaller tensors, and the sizes in place of larger ones."""
     model = ModelProto()
     model.CopyFrom(pair.reference)
@@ -94,7 +94,7 @@ def _shrunk(pair: Pair, begin: int, draw: Draw) -> tuple[ModelProto, dict[int, i
     for name, array in arrays.items():
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
         if not keeps_value(array):
-            graph.initializer.append(_drawn(name, elem_type, array.shape, sizes, draw))
+            graph.initializer.append(_drawn_constant(name, elem_type, array.shape, sizes, draw))
         elif _is_list(array):
             listed = [sizes.get(int(item), int(item)) for item in array.reshape(-1)]
             array = np.array(listed, np.int64).reshape(array.shape)
@@ -107,7 +107,7 @@ def _shrunk(pair: Pair, begin: int, draw: Draw) -> tuple[ModelProto, dict[int, i
         kind = value.type.tensor_type
         if value.name in pair.constants:
             dims = [dim.dim_value for dim in kind.shape.dim]
-            graph.initializer.append(_drawn(value.name, kind.elem_type, dims, sizes, draw))
+            graph.initializer.append(_drawn_constant(value.name, kind.elem_type, dims, sizes, draw))
         else:
             graph.input.append(_smaller_value(value, sizes))
     return model, sizes
@@ -122,7 +122,7 @@ def _sizes(graph: GraphProto, kept: list[Array], begin: int) -> dict[int, int]:
     listed = {int(item) for array in lists for item in array.reshape(-1)}
     dims = {dim for value in graph.input for dim in fixed_dims(value.type)}
     dims |= {dim for tensor in graph.initializer for dim in tensor.dims}
-    pinned = mentioned(list(graph.node), [array for array in kept if not _is_list(array)])
+    pinned = mentioned_integers(list(graph.node), [array for array in kept if not _is_list(array)])
     pinned |= {item for item in listed if item <= _SMALL}
     last = max([begin, *(item for item in pinned if item <= _SMALL)])
     found: dict[int, int] = {}
@@ -138,7 +138,7 @@ def _is_list(array: Array) -> bool:
     return array.dtype == np.int64 and array.ndim < 2
 
 
-def _drawn(
+def _drawn_constant(
     name: str, elem_type: int, dims: Sequence[int], sizes: dict[int, int], draw: Draw
 ) -> TensorProto:
     """Return a constant of smaller size in place of a large one."""

@@ -16,7 +16,7 @@ from onnxreduce_cli.model.values import MOST_DIMS, ValueType
 Array = npt.NDArray[Any]
 
 #: Tensors of integers up to this size may hold a dimension.
-INTEGERS = 1024
+MOST_INTEGERS = 1024
 
 #: Constants up to this size keep their values; of larger ones only small integers do.
 _SMALL = 16
@@ -25,11 +25,11 @@ _SMALL = 16
 class SmallDims:
     """Makes dimensions small, equal ones alike, those that the nodes mention left alone."""
 
-    def __init__(self, mentioned: set[int], full: bool) -> None:
+    def __init__(self, mentioned_integers: set[int], full: bool) -> None:
         """Prepare for a site whose nodes mention some integers; `full` leaves all as they are."""
-        self._mentioned = mentioned
+        self._mentioned = mentioned_integers
         self._full = full
-        self._free = (size for size in count(5) if size not in mentioned)
+        self._free = (size for size in count(5) if size not in mentioned_integers)
         self._chosen: dict[int, int] = {}
         self._symbols: dict[str, str] = {}
 
@@ -72,7 +72,7 @@ def type_proto(found: ValueType, dims: Sequence[int | str | None] | None) -> Typ
 
 def keeps_value(array: Array) -> bool:
     """Return whether a constant keeps its value where large ones are drawn."""
-    return array.size <= _SMALL or (array.dtype.kind in "biuO" and array.size <= INTEGERS)
+    return array.size <= _SMALL or (array.dtype.kind in "biuO" and array.size <= MOST_INTEGERS)
 
 
 def fixed_dims(proto: TypeProto) -> list[int]:
@@ -80,18 +80,18 @@ def fixed_dims(proto: TypeProto) -> list[int]:
     return [dim.dim_value for dim in proto.tensor_type.shape.dim if dim.HasField("dim_value")]
 
 
-def mentioned(nodes: list[NodeProto], arrays: Iterable[Array]) -> set[int]:
+def mentioned_integers(nodes: list[NodeProto], arrays: Iterable[Array]) -> set[int]:
     """The integers that attributes and constants mention: a dimension may be among them."""
     found: set[int] = set()
     for node in nodes:
         for attribute in node.attribute:
             found.update((attribute.i, *attribute.ints))
             if attribute.HasField("t") and len(attribute.t.dims) <= MOST_DIMS:
-                found |= mentioned([], [numpy_helper.to_array(attribute.t)])
+                found |= mentioned_integers([], [numpy_helper.to_array(attribute.t)])
         for _, graph in subgraphs(node):
-            found |= mentioned(list(graph.node), ())
+            found |= mentioned_integers(list(graph.node), ())
     for array in arrays:
         found.update(array.shape)
-        if array.dtype.kind in "iu" and array.size <= INTEGERS:
+        if array.dtype.kind in "iu" and array.size <= MOST_INTEGERS:
             found.update(int(number) for number in array.reshape(-1))
     return found

@@ -71,7 +71,7 @@ def change_dtypes(
         _change(document, before, after, keep_interface) for before, after in dtype_pairs(dtypes)
     ]
     kinds = frozenset(f"tensor({dtype_name(after)})" for _, after in dtype_pairs(dtypes))
-    blockers = tuple(_not_taken(document, kinds))
+    blockers = tuple(_type_blockers(document, kinds))
     said = ", ".join(f"{before} to {after}" for before, after in dtypes.items())
     if blockers:
         raise ConversionError(f"dtypes cannot be changed from {said}", blockers)
@@ -92,10 +92,10 @@ def change_dtypes(
 def _change(document: Document, before: int, after: int, keep_interface: bool) -> ChangedDtypes:
     model = document.model
     old, new = dtype_name(before), dtype_name(after)
-    interface = _of_dtype(model.graph, before)
+    interface = _values_of_dtype(model.graph, before)
     names = [name for _, name in interface]
     change = DtypeChange(model, before, after, names if keep_interface else ())
-    lost = _lost(document, change.tensors, before, after)
+    lost = _count_underflows(document, change.tensors, before, after)
     widths = numpy_dtype(before).itemsize, numpy_dtype(after).itemsize
     moved = recode(document, change.tensors, widths, recoding(before, after))
     for tensor in change.tensors:
@@ -116,7 +116,7 @@ def _change(document: Document, before: int, after: int, keep_interface: bool) -
     return ChangedDtypes(tuple(lines), changes, moved, casts)
 
 
-def _of_dtype(graph: GraphProto, dtype: int) -> list[tuple[str, str]]:
+def _values_of_dtype(graph: GraphProto, dtype: int) -> list[tuple[str, str]]:
     """The inputs and outputs of a graph that are dense tensors of a dtype."""
     return [
         (what, info.name)
@@ -135,7 +135,9 @@ def _changes(model: ModelProto, change: DtypeChange) -> Iterator[Change]:
                 yield Change(name, node.op_type, scope.label, tuple(edits), (node.op_type,))
 
 
-def _lost(document: Document, changed: list[TensorProto], before: int, after: int) -> int:
+def _count_underflows(
+    document: Document, changed: list[TensorProto], before: int, after: int
+) -> int:
     """Return how many elements become zero that are not.
 
     Raises:
@@ -163,7 +165,7 @@ def _lost(document: Document, changed: list[TensorProto], before: int, after: in
     return lost
 
 
-def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
+def _type_blockers(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
     """Return what is in the way: nodes whose operators do not take the new types that they get."""
     model_input = ConversionInput.of(document.model, document.base_dir)
     for scope in model_input.scopes:
@@ -173,15 +175,15 @@ def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
             )
             if called or not scope.opset:
                 continue
-            problem = _of_no_allowed_type(model_input.facts, scope, node, kinds)
-            problem = problem or _of_two_types(model_input.facts, scope, node)
+            problem = _disallowed_type(model_input.facts, scope, node, kinds)
+            problem = problem or _mixed_types(model_input.facts, scope, node)
             problem = problem or model_input.facts.contradiction(scope, node)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
                 yield site.blocker
 
 
-def _of_no_allowed_type(
+def _disallowed_type(
     facts: Facts, scope: Scope, node: NodeProto, kinds: frozenset[str]
 ) -> str | None:
     """Return which input or output is of a new type that the operator has not; None if none is."""
@@ -196,7 +198,7 @@ def _of_no_allowed_type(
     return None
 
 
-def _of_two_types(facts: Facts, scope: Scope, node: NodeProto) -> str | None:
+def _mixed_types(facts: Facts, scope: Scope, node: NodeProto) -> str | None:
     """Return which values of a node must be of one type and are not; None if all are."""
     if not schemas.exists(node.op_type, scope.opset or 0):
         return None

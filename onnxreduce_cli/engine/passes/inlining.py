@@ -9,8 +9,7 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.calls import Calls as ModelCalls
-from onnxreduce_cli.model.calls import sizes_of_calls
+from onnxreduce_cli.model.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.inlining import can_inline, inline
 from onnxreduce_cli.model.scope import FunctionKey, function_key, function_label, scopes
@@ -19,19 +18,19 @@ from onnxreduce_cli.model.specialisation import callers_first
 from onnxreduce_cli.text import count
 
 #: Nodes that inlining may make; where each function calls the next twice, there is no end of them.
-MOST_NODES = 50_000
+MOST_INLINED_NODES = 50_000
 
 #: Functions that were inlined, each with the nodes that called it.
-Calls = dict[FunctionKey, list[str]]
+InlinedCalls = dict[FunctionKey, list[str]]
 
 
 def inline_functions(
     given: ConversionInput, plan: SitePlan
-) -> Iterator[tuple[ModelProto, list[FunctionProto], Calls]]:
+) -> Iterator[tuple[ModelProto, list[FunctionProto], InlinedCalls]]:
     """Put the bodies of blocked functions in the place of the nodes that call them.
 
     Requires: functions whose nodes mean the same by the imports of the model, and that do not
-    become more than `MOST_NODES`; others stay.
+    become more than `MOST_INLINED_NODES`; others stay.
 
     Guarantees: a copy computes what the model does, at the same opset, and has the functions no
     longer; what called them says what they said.
@@ -58,13 +57,13 @@ def inline_functions(
     unreached = [function for function in functions if id(function) not in reached]
     for chosen in (functions, unreached):
         if chosen and all(can_inline(given.model, function) for function in chosen):
-            if _nodes_inlined(chosen, given.facts.calls) > MOST_NODES:
+            if _nodes_inlined(chosen, given.facts.calls) > MOST_INLINED_NODES:
                 continue
             copy = without_weights(given.model)
             yield copy, chosen, inline(copy, [function_key(function) for function in chosen])
 
 
-def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:
+def unblocks(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:
     """Return whether inlining unblocks all nodes of the functions that it removes.
 
     Args:
@@ -79,7 +78,7 @@ def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> b
     return len(inlined.blocked) <= len(staying)
 
 
-def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
+def inline_all(model: ModelProto, calls: Calls) -> dict[str, list[str]]:
     """Inline all functions of a model, in place.
 
     Returns:
@@ -96,7 +95,7 @@ def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
                 f"model of {default_opset(model)}, so it cannot be inlined: convert the model "
                 "first, and inline what comes out of it"
             )
-    most = max(MOST_NODES, 10 * sum(len(scope.nodes) for scope in scopes(model)))
+    most = max(MOST_INLINED_NODES, 10 * sum(len(scope.nodes) for scope in scopes(model)))
     if _nodes_inlined(functions, calls) > most:
         raise ConversionError(
             f"its functions would become more than {count(most, 'node')}; leave --inline-functions "
@@ -107,7 +106,7 @@ def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
     return {labels[key]: names for key, names in found.items()}
 
 
-def _nodes_inlined(functions: Sequence[FunctionProto], calls: ModelCalls) -> int:
+def _nodes_inlined(functions: Sequence[FunctionProto], calls: Calls) -> int:
     """How many nodes the calls of functions in a model's graphs become by inlining."""
     written = sizes_of_calls({function_key(function): function for function in functions})
     return sum(

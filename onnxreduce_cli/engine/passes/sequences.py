@@ -9,7 +9,7 @@ from onnx import ModelProto
 from onnxreduce_cli.containers.operators import OPERATORS
 from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.engine.emulation import refuse
+from onnxreduce_cli.engine.emulation import refuse_emulation
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.skeleton import without_weights
@@ -38,7 +38,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
         site
         for site in plan.blocked
         if site.scope.function is None and site.scope.opset is not None
-        if _is_about_them(plan, site)
+        if _has_containers(plan, site)
     ]
     if not sites:
         return None
@@ -52,7 +52,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
     else:
         if not written:
             return None  # What blocks reads what nothing makes.
-        blocked = [] if plan.request.options.emulate else list(_emulated(plan, written))
+        blocked = [] if plan.request.options.emulate else list(_blocked_emulations(plan, written))
     if not blocked:
         return copy, tuple(written)
     gone = {id(item.node) for item in (*sites, *blocked)}
@@ -66,19 +66,19 @@ def _site(plan: SitePlan, place: tuple[int, int]) -> Site:
     return Site(scope, scope.nodes[place[1]])
 
 
-def _emulated(plan: SitePlan, written: Iterable[Written]) -> Iterator[Site]:
+def _blocked_emulations(plan: SitePlan, written: Iterable[Written]) -> Iterator[Site]:
     """The sites, blocked, of nodes that what was written for is an emulation of."""
     for item in written:
         site = _site(plan, item.place)
         site.result = item.made
         try:
-            refuse(site, plan.request.target, emulate=False, emulated=True)
+            refuse_emulation(site, plan.request.target, emulate=False, emulated=True)
         except Blocked as blocked:
             site.blocked = blocked.kept()
             yield site
 
 
-def _is_about_them(plan: SitePlan, site: Site) -> bool:
+def _has_containers(plan: SitePlan, site: Site) -> bool:
     """Return whether a node takes or gives sequences or optional values."""
     node = site.node
     if node.op_type not in _PASSING_ON:

@@ -34,7 +34,7 @@ def specialise_functions(plan: SitePlan) -> SitePlan | None:
     model_input = ConversionInput(given.model, found.scopes, found.facts, found)
     specialised = SitePlan(model_input, plan.request)
     sites = {id(site.node): site for site in specialised.sites}
-    found.settle(lambda scope: _outcome(specialised, scope, sites))
+    found.settle(lambda scope: _result_key(specialised, scope, sites))
     scopes = found.scopes
     kept = {id(scope) for scope in scopes}
     specialised.input = replace(model_input, scopes=scopes)
@@ -42,13 +42,13 @@ def specialise_functions(plan: SitePlan) -> SitePlan | None:
     return specialised
 
 
-def _outcome(plan: SitePlan, scope: Scope, sites: Mapping[int, Site]) -> Hashable:
+def _result_key(plan: SitePlan, scope: Scope, sites: Mapping[int, Site]) -> Hashable:
     """Return a key that is equal for copies of a function whose nodes become the same."""
     found = [
         (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
     ]
     constants = plan.maker.read_in(scope, (site.result for _, site in found))
     return (
-        *((index, site.outcome) for index, site in found),
+        *((index, site.result_key) for index, site in found),
         *(message.SerializeToString() for message in (*constants.initializers, *constants.nodes)),
     )

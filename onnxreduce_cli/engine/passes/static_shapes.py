@@ -47,7 +47,7 @@ class StaticShapes:
     removed: tuple[str, ...]
 
 
-def fixed(model: ModelProto, dims: Mapping[str, int], base_dir: str) -> StaticShapes:
+def fix_dimensions(model: ModelProto, dims: Mapping[str, int], base_dir: str) -> StaticShapes:
     """Fix dimensions of a model, in place.
 
     Requires: a model that passed the gate.

@@ -6,7 +6,7 @@ from onnx import ModelProto, TensorProto, helper
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.engine.pairs.bodies import DEEPEST, Nesting
+from onnxreduce_cli.engine.pairs.bodies import DEEPEST, TruncatedNode
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.model.scope import with_inner
@@ -87,9 +87,9 @@ def test_what_nests_deep_and_is_of_unknown_type_cannot_be_left_out() -> None:
     conversion = Conversion(nested(4, typed=False), 13)
     (node, _) = conversion.scopes[0].nodes
     with pytest.raises(UncheckableError, match=r"more than 2 graphs nest in it, and .* 'y2' is"):
-        Nesting(conversion.facts, node)
+        TruncatedNode(conversion.facts, node)
     inner = node.attribute[0].g.node[0]
-    assert Nesting(conversion.facts, inner).node is inner
+    assert TruncatedNode(conversion.facts, inner).node is inner
 
 
 @pytest.mark.parametrize("text", ["If(c)", "If(d)"])

@@ -7,7 +7,12 @@ import pytest
 from onnx import TensorProto, TypeProto, helper
 
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
-from onnxreduce_cli.engine.pairs.types import fixed_dims, keeps_value, mentioned, type_proto
+from onnxreduce_cli.engine.pairs.types import (
+    fixed_dims,
+    keeps_value,
+    mentioned_integers,
+    type_proto,
+)
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 
 DTYPES = [TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.FLOAT8E4M3FN]
@@ -51,7 +56,7 @@ def test_sizes_that_are_mentioned() -> None:
     nodes[1].attribute.append(
         helper.make_attribute("t", helper.make_tensor("t", TensorProto.INT64, [2], [14, 15]))
     )
-    found = mentioned(nodes, [np.array([[16, 17]]), np.zeros(18, np.float32)])
+    found = mentioned_integers(nodes, [np.array([[16, 17]]), np.zeros(18, np.float32)])
     assert {11, 12, 13, 14, 15, 16, 17, 18} <= found
     assert 19 not in found
 
