@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +21,8 @@ from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
-from onnxreduce_cli.text import joined, printable
+from onnxreduce_cli.report.table import table
+from onnxreduce_cli.text import count, joined, printable
 from onnxreduce_cli.verification.limits import size_text
 
 if TYPE_CHECKING:
@@ -300,3 +302,12 @@ def exit_code(outcomes: Sequence[ModelResult]) -> int:
     """Return the command's exit code: 1 if any model cannot be converted, else the highest."""
     codes = {outcome.code for outcome in outcomes}
     return 1 if 1 in codes else max(codes, default=0)
+
+
+def summary_text(outcomes: Sequence[ModelResult]) -> str:
+    """Return a table with a line for each model, and the number of models by result."""
+    rows = [("MODEL", "RESULT", "")]
+    rows += [(item.source, item.state, item.detail) for item in outcomes]
+    states = Counter(item.state for item in outcomes)
+    counts = ", ".join(f"{number} {state}" for state, number in states.items())
+    return f"{table(rows)}\n{count(len(outcomes), 'model')}: {counts or 'nothing to do'}"

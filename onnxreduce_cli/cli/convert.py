@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onnxreduce_cli.cli.many import check_cluster, make_pool, many_options
 from onnxreduce_cli.cli.options import (
     comparing_options,
     complete_contracted,
     complete_operators,
     complete_runtimes,
+    each_of,
     limit_options,
     preparation_options,
     type_option,
@@ -65,6 +65,25 @@ def _parse_operators(_: click.Context, __: click.Parameter, value: str | None) -
     if not found:
         raise click.BadParameter(f"{value!r} lists no operator")
     return found
+
+
+_MANY = (
+    click.option(
+        "--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1."
+    ),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Convert on the workers of the Dask scheduler at this address, tcp://host:8786, which "
+        "share --out-dir and the models' folders; pip install 'onnxreduce[cluster]'.",
+    ),
+    click.option(
+        "--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done."
+    ),
+)
+
+#: Gives a command the options of many models.
+_many_options = each_of(_MANY)
 
 
 @click.command(name="convert", cls=WithOptionalValues)
@@ -147,7 +166,7 @@ def _parse_operators(_: click.Context, __: click.Parameter, value: str | None) -
 @preparation_options
 @comparing_options
 @weight_options
-@many_options
+@_many_options
 @click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
@@ -185,7 +204,7 @@ def command(
     if len(sources) == 1 and alone:
         return _convert_one(reporter, sources[0], output, options, verbose=verbose, quiet=quiet)
     _check_many(sources, output, out_dir, options, resume=resume)
-    check_cluster(cluster, jobs, out_dir)
+    _check_cluster(cluster, jobs, out_dir)
     chosen = _output_paths(sources, out_dir)
     where = make_pool(jobs, cluster, list(chosen), out_dir, options, quiet=quiet)
     return _convert_many(reporter, chosen, where, out_dir, options, resume=resume, quiet=quiet)
@@ -215,6 +234,48 @@ def _check_many(
         raise click.UsageError("--resume needs the folder of an earlier run: --out-dir DIR")
     if options.in_place and out_dir is not None:
         raise click.UsageError("say either --in-place or --out-dir")
+
+
+def _check_cluster(address: str | None, jobs: int | None, out_dir: str | None) -> None:
+    """Refuse what cannot be done on a cluster, which may have to do a model again."""
+    if address is None:
+        return
+    if jobs is not None:
+        raise click.UsageError("say either --jobs or --cluster, whose workers say how many at once")
+    if out_dir is None:
+        raise click.UsageError("--cluster needs a folder that all workers share: --out-dir DIR")
+
+
+def make_pool(
+    jobs: int | None,
+    address: str | None,
+    sources: Sequence[str],
+    out_dir: str | None,
+    options: Options,
+    *,
+    quiet: bool,
+) -> Pool:
+    """Where models are converted: in processes here, or on a cluster that was looked at."""
+    from onnxreduce_cli.batch.run import memory_needed
+
+    if address is None:
+        from onnxreduce_cli.batch.processes import Processes
+
+        return Processes(jobs or 1, memory=memory_needed)
+    from onnxreduce_cli.batch.cluster import Cluster
+    from onnxreduce_cli.model.files import make_folder
+
+    cluster = Cluster(address, memory_needed)
+    try:
+        if out_dir is not None and not options.dry_run:
+            make_folder(out_dir)
+        cluster.check(sources, out_dir)
+    except BaseException:
+        cluster.shutdown()
+        raise
+    if not quiet:
+        say(joined([f"dashboard: {cluster.dashboard}"]), err=True)
+    return cluster
 
 
 def _output_paths(sources: list[str], out_dir: str | None) -> dict[str, str | None]:
@@ -336,8 +397,7 @@ def _convert_many(
     resume: bool,
     quiet: bool,
 ) -> int:
-    from onnxreduce_cli.batch.run import convert_many, exit_code
-    from onnxreduce_cli.batch.summary import summary_text
+    from onnxreduce_cli.batch.run import convert_many, exit_code, summary_text
     from onnxreduce_cli.worker.process import end_current
 
     end_current()  # What was started to check one model is of no use: each pool has its own.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onnxreduce_cli.api.output import check_path, output_path
+from onnxreduce_cli.api.file_conversion import check_path, output_path
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 
