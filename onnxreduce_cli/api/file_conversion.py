@@ -1,6 +1,7 @@
-"""Converting one file: what `onnxreduce convert` does with a model, but for parsing and printing.
+"""Conversion of one file, as `onnxreduce convert` does it, without parsing and printing.
 
-The output is looked at before the input is converted, and is written last, whole or not at all.
+The output's path is checked before the input is converted. The output is written last, whole or not
+at all.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 
-#: Looks at a conversion while its model is as it was, and at what checking its sites found; None
-#: where they were not checked.
+#: Is called with a conversion that is not applied yet, and with the report of its checks; None
+#: without checks.
 Observer = Callable[[Conversion, "SiteReport | None"], None]
 
 
@@ -49,16 +50,14 @@ class Converted(Told):
     """The result of converting one file.
 
     Attributes:
-        source: the path it was read from; ``-`` for standard input.
+        source: the path of the source; ``-`` for standard input.
         target: the path of the output; ``-`` for standard output.
         plan: the changes; after a dry run also the blockers.
-        checks: what running each distinct node that changes found, before against after; None if
-            nothing was run.
+        checks: the report of running each distinct node that changes; None if nothing was run.
         verified: the comparison of the whole models; None if it was not requested.
         data: the external data that was written.
-        false_shapes: what the model stated of shapes that is not so, and is mended.
-        sizes: the bytes of the file that was read and of the one that was written, without their
-            external data; None where one is a stream.
+        false_shapes: false shapes that the model stated, and that were corrected.
+        sizes: the sizes of the two files in bytes, without external data; None if one is a stream.
     """
 
     source: str
@@ -71,7 +70,7 @@ class Converted(Told):
     sizes: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
-        """From where to where, and what changed."""
+        """Return the paths and the changes in one line."""
         return f"<Converted {self.source} → {self.target}: {repr(self.plan)[1:-1]}>"
 
     def _repr_html_(self) -> str:
@@ -95,22 +94,23 @@ def convert_file(
     Args:
         source: the path of a model; ``-`` for `stdin`.
         target: where to write; ``-`` for `stdout`, None for a name made of source and opset.
-        options: how.
-        stdin: what ``-`` is read from.
-        stdout: what ``-`` is written to.
-        progress: called with the steps of comparing that are done, those in all, and the current.
-        copying: called with the bytes of external data copied, those in all, and the file.
-        observer: called with the conversion before it is applied, and with what checking it found.
+        options: the options of the conversion.
+        stdin: the stream that ``-`` is read from.
+        stdout: the stream that ``-`` is written to.
+        progress: called with the steps of the comparison done, the number of all, and the current.
+        copying: called with the bytes of external data copied, the number of all, and the file.
+        observer: called with the conversion before it is applied, and with the report of its
+            checks.
 
     Raises:
-        UsageError: the options make no sense here, or the output may not be written.
+        UsageError: the options do not fit the model, or the output may not be written.
         InputError: inputs or dimensions to compare with do not fit the model.
         InvalidModelError: the model cannot be read, or contradicts itself.
-        ConversionError: it cannot be converted; nothing was written.
+        ConversionError: the model cannot be converted; nothing was written.
         CheckError, UncheckedError: a replacement does not compute the same, or could not be
             checked, with `strict`; nothing was written.
-        VerificationError: the whole models are not equal, or nothing could tell.
-        OSError: the output cannot be written; what was there is as it was.
+        VerificationError: the whole models are not equivalent, or no executor could run them.
+        OSError: the output cannot be written; an existing file is as it was.
     """
     options.validate()
     if options.check and not options.only_plans:
@@ -137,7 +137,7 @@ def convert_file(
 
 @contextmanager
 def _with_partial_result(done: Converted) -> Iterator[None]:
-    """Let what stops a conversion say how far that came."""
+    """Attach the result so far to an error that stops a conversion."""
     try:
         yield
     except OnnxreduceError as error:
@@ -148,7 +148,7 @@ def _with_partial_result(done: Converted) -> Iterator[None]:
 def _check(
     done: Converted, conversion: Conversion, options: Options, observer: Observer | None
 ) -> Converted:
-    """Check a conversion that is more than planned."""
+    """Check a conversion, unless it is only planned or blocked."""
     sites = None
     try:
         if options.check and not (options.only_plans or done.plan.blockers):
@@ -170,11 +170,11 @@ def _try_out(
     options: Options,
     comparison: ConversionVerifier | None,
 ) -> Converted:
-    """Compare the whole models, and write none.
+    """Compare the whole models, and write no output.
 
     Raises:
         InvalidModelError: the model's external data cannot be read.
-        VerificationError: the whole models are not equal, or nothing could tell.
+        VerificationError: the whole models are not equivalent, or no executor could run them.
     """
     assert comparison is not None
     with limited(Limits(options.timeout, options.memory)):
@@ -191,11 +191,11 @@ def _write(
     stdout: IO[bytes] | None,
     copying: Progress | None,
 ) -> Converted:
-    """Apply a conversion that was checked, compare the whole models if asked to, and write.
+    """Apply a checked conversion, compare the whole models if requested, and write the output.
 
     Raises:
-        InvalidModelError: the model's external data cannot be brought along.
-        VerificationError: the whole models are not equal, or nothing could tell.
+        InvalidModelError: the model's external data cannot be read.
+        VerificationError: the whole models are not equivalent, or no executor could run them.
         OSError: the output cannot be written.
     """
     path, plan = checked.target, checked.plan
@@ -225,20 +225,20 @@ def _write(
     )
 
 
-# Where the model goes
+# The output's path
 
 
 def output_path(source: str, target: str | None, opset: int | None, options: Options) -> str:
-    """Return where to write a model.
+    """Return the path of the output.
 
     Args:
-        source: where it was read from; ``-`` for standard input.
-        target: where the user wants it; None for a name made of the source's.
-        opset: the opset that it gets.
-        options: how it is converted: for which runtime, and whether in place.
+        source: the path of the source; ``-`` for standard input.
+        target: the path that the user names; None for a name made of the source's.
+        opset: the opset that the model gets.
+        options: the runtime, and whether the output may be the input.
 
     Raises:
-        UsageError: the source has no name to make another of.
+        UsageError: the source is no file whose name could be used.
     """
     if target is not None:
         return target
@@ -255,7 +255,7 @@ def output_path(source: str, target: str | None, opset: int | None, options: Opt
 
 
 def _file_mark(runtime: str) -> str:
-    """What a file's name has for the runtime that it is for: ``onnxruntime-1.8``."""
+    """Return a runtime as a part of a file's name: ``onnxruntime-1.8``."""
     from onnxreduce_cli.targets.requirement import find
 
     return re.sub(r"[^A-Za-z0-9.]+", "-", find(runtime).label).strip("-.")
@@ -265,7 +265,7 @@ def check_path(source: str, path: str, options: Options, stdout: IO[bytes] | Non
     """Refuse an output that may not be written.
 
     Raises:
-        UsageError: what is in the way.
+        UsageError: the path is a folder, an existing file, or a stream that takes no model.
     """
     if path == STREAM:
         if options.in_place:
