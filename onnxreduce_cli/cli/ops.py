@@ -47,7 +47,7 @@ def command(reporter: Reporter, operator: str | None, model: str | None) -> int:
 
 
 def _list(reporter: Reporter, model: str) -> int:
-    """Print the operators of a model, one on a line."""
+    """Print the operators of a model, one per line."""
     from onnxreduce_cli.errors import about
     from onnxreduce_cli.model.files import STREAM, load
     from onnxreduce_cli.model.gate import admit
