@@ -248,7 +248,7 @@ def output_path(source: str, target: str | None, opset: int | None, options: Opt
         return STREAM
     path = Path(source)
     if not path.is_file():
-        raise UsageError(f"{source} is no regular file; say where to write: -o FILE")
+        raise UsageError(f"{source} is no regular file; name the output: -o FILE")
     runtime = options.runtime
     mark = f"opset{opset}" if runtime is None else _file_mark(runtime)
     return str(path.with_name(f"{path.stem}.{mark}{path.suffix}"))

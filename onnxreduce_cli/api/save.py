@@ -51,7 +51,7 @@ def check_data_path(path: str, options: Options) -> None:
     if options.threshold is None:
         return
     if options.inline:
-        raise UsageError("say either --inline or --external-data-threshold")
+        raise UsageError("--inline and --external-data-threshold exclude each other: leave one out")
     if path == STREAM:
         raise UsageError("external data needs a file beside the model's: -o FILE")
     _data_path(path, force=options.force)

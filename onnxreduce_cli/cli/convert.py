@@ -233,7 +233,7 @@ def _check_many(
     if resume and out_dir is None:
         raise click.UsageError("--resume needs the folder of an earlier run: --out-dir DIR")
     if options.in_place and out_dir is not None:
-        raise click.UsageError("say either --in-place or --out-dir")
+        raise click.UsageError("--in-place and --out-dir exclude each other: leave one out")
 
 
 def _check_cluster(address: str | None, jobs: int | None, out_dir: str | None) -> None:
@@ -241,7 +241,10 @@ def _check_cluster(address: str | None, jobs: int | None, out_dir: str | None) -
     if address is None:
         return
     if jobs is not None:
-        raise click.UsageError("say either --jobs or --cluster, whose workers say how many at once")
+        raise click.UsageError(
+            "--jobs and --cluster exclude each other, as a cluster has its own number of workers: "
+            "leave --jobs out"
+        )
     if out_dir is None:
         raise click.UsageError("--cluster needs a folder that all workers share: --out-dir DIR")
 

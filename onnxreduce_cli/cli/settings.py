@@ -118,7 +118,7 @@ def _read_settings() -> tuple[Path | None, dict[str, Any]]:
             found[name] = _SETTINGS[name][1](value)
         except TypeError as error:
             raise click.UsageError(
-                f"{path}: {name} of {_TABLE} is {error}, not {value!r}"
+                f"{path}: {name} of {_TABLE} must be {error}, not {value!r}"
             ) from None
     return path, found
 

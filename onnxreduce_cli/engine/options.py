@@ -142,24 +142,25 @@ class Options:
                 each other, or lack another one; or no change is requested.
         """
         if self.keep_interface and not self.dtypes:
-            raise UsageError("--keep-interface says how to change dtypes; say --dtype FROM=TO too")
+            raise UsageError("--keep-interface needs a change of dtypes: add --dtype FROM=TO")
         if not self.changes_anything:
             raise UsageError(
-                "say which opset to reach, --opset N, or where the model is to run: --for RUNTIME"
+                "no change is requested: name the opset to reach, --opset N, or the runtime that "
+                "the model is for, --for RUNTIME"
             )
         self.check_names()
         if self.runtime is not None and self.allow_ops:
-            raise UsageError("say either --for or --allow-ops")
+            raise UsageError("--for and --allow-ops exclude each other: leave one out")
         if self.strict and not self.check:
-            raise UsageError("say either --strict or --no-check")
+            raise UsageError("--strict and --no-check exclude each other: leave one out")
         if not self.verify and any(
             getattr(self, item.name) != item.default
             for item in fields(self)
             if item.name in _COMPARING
         ):
             raise UsageError(
-                "-i, --inputs, --trials, --seed, --rtol and --atol say how to compare the whole "
-                "models; say --verify too"
+                "-i, --inputs, --trials, --seed, --rtol and --atol are for comparing whole models: "
+                "add --verify"
             )
 
     def check_names(self) -> None:
@@ -190,7 +191,7 @@ class Options:
             return self.opset
         own = default_opset(model)
         if own is None:
-            raise UsageError("the model imports no default domain; say which opset: --opset N")
+            raise UsageError("the model imports no default domain; name the opset: --opset N")
         return own
 
     def target(self) -> Target | None:
@@ -266,5 +267,8 @@ def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
             )
     for before, after in dtypes.items():
         if after in dtypes:
-            raise UsageError(f"--dtype {before}={after}: {after} is to change itself")
+            raise UsageError(
+                f"--dtype {before}={after}: {after} is itself changed by another --dtype; leave "
+                "one out"
+            )
     return [(DTYPES[before], DTYPES[after]) for before, after in dtypes.items()]

@@ -76,7 +76,7 @@ def models_with_bodies(
     unknown = set(used_values(after)).difference(types, constants, own, made_values(after))
     if unknown:
         raise UncheckableError(
-            f"what replaces it reads {min(unknown)!r}, which it did not read itself"
+            f"its replacement reads {min(unknown)!r}, which the node itself does not read"
         )
     names = Renaming()
     for prefix, found in (
@@ -218,7 +218,9 @@ class _Replacement:
                 calls = self._conversion.facts.calls
                 value = calls.resolve_attribute(scope, own.references[name])
                 if value is UNKNOWN or value is None:
-                    raise UncheckableError("what it reads is set by the function's callers")
+                    raise UncheckableError(
+                        "an attribute of its replacement is set by the function's callers"
+                    )
                 known[name] = np.array(value, np.int64)
         for name in read:
             array = self._conversion.facts.constant(outer, name)

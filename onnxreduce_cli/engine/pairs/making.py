@@ -160,7 +160,7 @@ class PairMaker:
         refuse_external(node)
         large = (t for t in site.initializers if math.prod(t.dims) > MOST_INTEGERS)
         if any(tensor.name not in node.output for tensor in large):
-            raise UncheckableError("its large constant is not read")
+            raise UncheckableError("its replacement holds a large constant, which is not loaded")
 
     def _parts(self, site: Site, full: bool) -> _Parts:
         node = site.node
@@ -274,13 +274,15 @@ class PairMaker:
             elif name in own.references:
                 value = self._facts.calls.resolve_attribute(site.scope, own.references[name])
                 if value is UNKNOWN or value is None:
-                    raise UncheckableError("what it reads is set by the function's callers")
+                    raise UncheckableError(
+                        "an attribute of its replacement is set by the function's callers"
+                    )
                 found[name] = np.array(value, np.int64)
             else:
                 array = self._facts.constant(site.scope, name)
                 if array is None:
                     raise UncheckableError(
-                        f"what replaces it reads {name!r}, which it did not read itself"
+                        f"its replacement reads {name!r}, which the node itself does not read"
                     )
                 found[name] = array
         return found
