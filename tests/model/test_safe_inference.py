@@ -142,7 +142,7 @@ def test_exported_models_are_inferred_here(path: Path) -> None:
 def test_what_ended_the_worker_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     model = doubling("Concat", 43)
     assert infer_shapes(model, data_prop=True) is None
-    monkeypatch.setattr(safe_inference, "current", lambda: pytest.fail("sent again"))
+    monkeypatch.setattr(safe_inference, "current_worker", lambda: pytest.fail("sent again"))
     assert infer_shapes(model, data_prop=True) is None
 
 
