@@ -251,7 +251,7 @@ def test_bodies_are_not_gone_through_without_end(monkeypatch: pytest.MonkeyPatch
 
 def test_functions_that_have_no_end_of_copies_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialisation, "MOST_NODES", 50)
-    monkeypatch.setattr(inlining, "MOST_NODES", 50)
+    monkeypatch.setattr(inlining, "MOST_INLINED_NODES", 50)
     found = sizes_apart(7)
     facts = Facts(found, scopes(found))
     copies = Specialisation(found, facts.scopes, found.functions[-1:], facts)
@@ -356,7 +356,7 @@ def test_axes_of_data_of_high_rank_are_not_gone_through_one_by_one() -> None:
 
 
 def test_no_node_becomes_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_converter, "MOST_NODES", 50)
+    monkeypatch.setattr(node_converter, "MOST_EMITTED_NODES", 50)
     info = helper.make_tensor_value_info
     inputs = [info("x", TensorProto.FLOAT, [1] * 30), info("axes", TensorProto.INT64, [1])]
     node = helper.make_node("ReduceMax", ["x", "axes"], ["y"])

@@ -1,1 +1,1 @@
-"""What is done with files and models, whoever asks for it: functions of the library, commands."""
+"""The operations on files and models that the library's functions and the commands share."""

@@ -1,4 +1,4 @@
-"""What functions of the library take by name, for type checkers and documentation.
+"""The keywords of the library's functions, for type checkers and documentation.
 
 Each name is a field of `Options`, whose docstring says what it means.
 """
@@ -16,7 +16,7 @@ from onnxreduce_cli.model.graph.metadata import Strip
 
 
 class PreparationOptions(TypedDict, total=False):
-    """What is done to a whole model first, before it is moved to an opset."""
+    """The keywords for changes of a whole model, which come before its conversion."""
 
     strip_metadata: Strip | None
     inline_functions: bool
@@ -26,7 +26,7 @@ class PreparationOptions(TypedDict, total=False):
 
 
 class PlanOptions(PreparationOptions, total=False):
-    """What `plan` takes by name."""
+    """The keywords of `plan`."""
 
     runtime: str | None
     allow_ops: Collection[str]
@@ -38,7 +38,7 @@ class PlanOptions(PreparationOptions, total=False):
 
 
 class ConvertOptions(PlanOptions, total=False):
-    """What `convert` takes by name."""
+    """The keywords of `convert`."""
 
     in_place: bool
     check: bool
@@ -46,7 +46,7 @@ class ConvertOptions(PlanOptions, total=False):
 
 
 class FileOptions(PlanOptions, total=False):
-    """What `convert_file` takes by name."""
+    """The keywords of `convert_file`."""
 
     dry_run: bool
     force: bool
@@ -69,7 +69,7 @@ class FileOptions(PlanOptions, total=False):
 
 
 def _document(owner: Any) -> None:
-    """Add to the docstring of a class what that of `Options` says of each of its names."""
+    """Add the descriptions of a class's keywords, from the docstring of `Options`, to its own."""
     said = cleandoc(Options.__doc__ or "").partition("Attributes:\n")[2]
     entries = re.findall(r"^    (\w+): (.*\n(?:     +.*\n)*)", said + "\n", re.MULTILINE)
     lines = [f"    {name}: {text}" for name, text in entries if name in owner.__annotations__]

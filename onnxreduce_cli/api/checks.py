@@ -1,6 +1,7 @@
-"""Running what a conversion changes, before against after.
+"""Checks of a conversion: each distinct site is run, before and after.
 
-What brings ONNX Runtime is imported where it is called: a model that nothing changes needs none.
+The modules that import ONNX Runtime are imported where they are used: a model without changes needs
+none of them.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ if TYPE_CHECKING:
 
 
 def prepare_checks() -> None:
-    """Let the worker import ONNX Runtime while this process reads and plans."""
+    """Start the worker, which imports ONNX Runtime while this process reads and plans."""
     from onnxreduce_cli.worker.process import current_worker
 
-    with suppress(OSError):  # Whoever needs it is told.
+    with suppress(OSError):  # It is raised again where the worker is used.
         current_worker(("onnxruntime", "onnxreduce_cli.verification.sessions"))
 
 
 def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:
-    """Run each distinct site; None where the conversion rewrites no node, or some block it.
+    """Check each distinct site; None if the conversion is blocked, or rewrites no node.
 
     Args:
         conversion: the conversion.
         strict: whether every site must be checked.
 
     Raises:
-        CheckError: a site does not compute the same.
-        UncheckedError: one could not be checked, with `strict`.
+        CheckError: a replacement does not compute the same.
+        UncheckedError: a site could not be checked, with `strict`.
     """
     if not conversion.rewrites_nodes or conversion.blockers:
         return None

@@ -1,4 +1,4 @@
-"""Comparing a whole model as it was read with the one that it became."""
+"""Comparison of a whole model before and after its conversion."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ class ConversionVerifier:
     """Compares a model as it was read with the one that was written.
 
     Attributes:
-        report: what was found; None before.
+        report: the result of the comparison; None before it.
     """
 
     def __init__(
         self, document: Document, source: str, options: Options, progress: Progress | None
     ) -> None:
-        """Read the real data that is given.
+        """Read the real data that the options name.
 
         Args:
             document: the model as it was read.
             source: its path; ``-`` for standard input.
-            options: how to compare the models; with other dtypes the converted model may take and
-                give others, too.
-            progress: called with the steps of comparing that are done, those in all, and the
-                current.
+            options: how to compare the models; if dtypes change, those of inputs and outputs may
+                differ.
+            progress: called with the number of steps done, the number of all, and the current step.
 
         Raises:
             InputError: real data cannot be read, or does not fit the model.
@@ -51,8 +50,8 @@ class ConversionVerifier:
         """Compare with the model at a path.
 
         Raises:
-            VerificationError: they are not equal, or nothing could tell.
-            InputError: the inputs or dimensions given do not fit the model.
+            VerificationError: they are not equivalent, or no executor could run them.
+            InputError: the given inputs or dimensions do not fit the model.
         """
         options = self._options
         with ExitStack() as stack:
@@ -60,7 +59,7 @@ class ConversionVerifier:
             if source == STREAM:
                 label = "standard input"
                 source = stack.enter_context(temporary([self._document.source]))
-            # What fails keeps the models that it was about, and their files, open.
+            # After a failure the worker still holds the models, and their files are open.
             stack.push(lambda kind, *_: None if kind is None else end_current())
             self.report = verify(
                 source,

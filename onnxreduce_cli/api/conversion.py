@@ -1,4 +1,4 @@
-"""The conversion of a model, planned with all that its options ask for."""
+"""The conversion of a model as its options request it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def planned_conversion(
     """Prepare a model, and plan its conversion.
 
     Args:
-        document: the model; what is wanted of the whole model is done to it.
-        options: what is wanted.
-        keep: whether the model is to state the types that the user stated, at the end, too.
+        document: the model; changes of the whole model are made in place.
+        options: the options of the conversion.
+        keep: whether the model keeps the types that the user stated.
 
     Yields:
         the conversion, which is not applied yet.
 
     Raises:
-        UsageError: what is wanted makes no sense for this model.
-        ConversionError: what is wanted of the whole model, or its IR version, cannot be had.
+        UsageError: the options do not fit this model.
+        ConversionError: a change of the whole model, or its IR version, is not possible.
         InvalidModelError: the model contradicts itself.
     """
     opset = options.opset_of(document.model)

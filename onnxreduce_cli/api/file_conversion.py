@@ -1,19 +1,21 @@
-"""Converting one file: what `onnxreduce convert` does with a model, but for parsing and printing.
+"""Conversion of one file, as `onnxreduce convert` does it, without parsing and printing.
 
-The output is looked at before the input is converted, and is written last, whole or not at all.
+The output's path is checked before the input is converted. The output is written last, whole or not
+at all.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
 from onnxreduce_cli.api.conversion import planned_conversion
-from onnxreduce_cli.api.output import check_path, output_path
 from onnxreduce_cli.api.save import SavedData, check_data_path, save, try_out
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
@@ -24,6 +26,7 @@ from onnxreduce_cli.errors import (
     ConversionError,
     OnnxreduceError,
     UncheckedError,
+    UsageError,
 )
 from onnxreduce_cli.model.file.document import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.file.progress import Progress
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 
-#: Looks at a conversion while its model is as it was, and at what checking its sites found; None
-#: where they were not checked.
+#: Is called with a conversion that is not applied yet, and with the report of its checks; None
+#: without checks.
 Observer = Callable[[Conversion, "SiteReport | None"], None]
 
 
@@ -47,16 +50,14 @@ class Converted(Serializable):
     """The result of converting one file.
 
     Attributes:
-        source: the path it was read from; ``-`` for standard input.
+        source: the path of the source; ``-`` for standard input.
         target: the path of the output; ``-`` for standard output.
         plan: the changes; after a dry run also the blockers.
-        checks: what running each distinct node that changes found, before against after; None if
-            nothing was run.
+        checks: the report of running each distinct node that changes; None if nothing was run.
         verified: the comparison of the whole models; None if it was not requested.
         data: the external data that was written.
-        false_shapes: what the model stated of shapes that is not so, and is mended.
-        sizes: the bytes of the file that was read and of the one that was written, without their
-            external data; None where one is a stream.
+        false_shapes: false shapes that the model stated, and that were corrected.
+        sizes: the sizes of the two files in bytes, without external data; None if one is a stream.
     """
 
     source: str
@@ -69,7 +70,7 @@ class Converted(Serializable):
     sizes: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
-        """From where to where, and what changed."""
+        """Return the paths and the changes in one line."""
         return f"<Converted {self.source} → {self.target}: {repr(self.plan)[1:-1]}>"
 
     def _repr_html_(self) -> str:
@@ -93,22 +94,23 @@ def convert_file(
     Args:
         source: the path of a model; ``-`` for `stdin`.
         target: where to write; ``-`` for `stdout`, None for a name made of source and opset.
-        options: how.
-        stdin: what ``-`` is read from.
-        stdout: what ``-`` is written to.
-        progress: called with the steps of comparing that are done, those in all, and the current.
-        copying: called with the bytes of external data copied, those in all, and the file.
-        seen: called with the conversion before it is applied, and with what checking it found.
+        options: the options of the conversion.
+        stdin: the stream that ``-`` is read from.
+        stdout: the stream that ``-`` is written to.
+        progress: called with the steps of the comparison done, the number of all, and the current.
+        copying: called with the bytes of external data copied, the number of all, and the file.
+        observer: called with the conversion before it is applied, and with the report of its
+            checks.
 
     Raises:
-        UsageError: the options make no sense here, or the output may not be written.
+        UsageError: the options do not fit the model, or the output may not be written.
         InputError: inputs or dimensions to compare with do not fit the model.
         InvalidModelError: the model cannot be read, or contradicts itself.
-        ConversionError: it cannot be converted; nothing was written.
+        ConversionError: the model cannot be converted; nothing was written.
         CheckError, UncheckedError: a replacement does not compute the same, or could not be
             checked, with `strict`; nothing was written.
-        VerificationError: the whole models are not equal, or nothing could tell.
-        OSError: the output cannot be written; what was there is as it was.
+        VerificationError: the whole models are not equivalent, or no executor could run them.
+        OSError: the output cannot be written; an existing file is as it was.
     """
     options.validate()
     if options.check and not options.only_plans:
@@ -135,7 +137,7 @@ def convert_file(
 
 @contextmanager
 def _with_partial_result(done: Converted) -> Iterator[None]:
-    """Let what stops a conversion say how far that came."""
+    """Attach the result so far to an error that stops a conversion."""
     try:
         yield
     except OnnxreduceError as error:
@@ -146,7 +148,7 @@ def _with_partial_result(done: Converted) -> Iterator[None]:
 def _check(
     done: Converted, conversion: Conversion, options: Options, observer: Observer | None
 ) -> Converted:
-    """Check a conversion that is more than planned."""
+    """Check a conversion, unless it is only planned or blocked."""
     sites = None
     try:
         if options.check and not (options.only_plans or done.plan.blockers):
@@ -168,11 +170,11 @@ def _try_out(
     options: Options,
     comparison: ConversionVerifier | None,
 ) -> Converted:
-    """Compare the whole models, and write none.
+    """Compare the whole models, and write no output.
 
     Raises:
         InvalidModelError: the model's external data cannot be read.
-        VerificationError: the whole models are not equal, or nothing could tell.
+        VerificationError: the whole models are not equivalent, or no executor could run them.
     """
     assert comparison is not None
     with limited(Limits(options.timeout, options.memory)):
@@ -189,11 +191,11 @@ def _write(
     stdout: IO[bytes] | None,
     copying: Progress | None,
 ) -> Converted:
-    """Apply a conversion that was checked, compare the whole models if asked to, and write.
+    """Apply a checked conversion, compare the whole models if requested, and write the output.
 
     Raises:
-        InvalidModelError: the model's external data cannot be brought along.
-        VerificationError: the whole models are not equal, or nothing could tell.
+        InvalidModelError: the model's external data cannot be read.
+        VerificationError: the whole models are not equivalent, or no executor could run them.
         OSError: the output cannot be written.
     """
     path, plan = checked.target, checked.plan
@@ -221,3 +223,66 @@ def _write(
         false_shapes=conversion.false_shapes,
         sizes=(given, os.path.getsize(path)) if given else None,
     )
+
+
+# The output's path
+
+
+def output_path(source: str, target: str | None, opset: int | None, options: Options) -> str:
+    """Return the path of the output.
+
+    Args:
+        source: the path of the source; ``-`` for standard input.
+        target: the path that the user names; None for a name made of the source's.
+        opset: the opset that the model gets.
+        options: the runtime, and whether the output may be the input.
+
+    Raises:
+        UsageError: the source is no file whose name could be used.
+    """
+    if target is not None:
+        return target
+    if options.in_place:
+        return source
+    if source == STREAM:
+        return STREAM
+    path = Path(source)
+    if not path.is_file():
+        raise UsageError(f"{source} is no regular file; name the output: -o FILE")
+    runtime = options.runtime
+    mark = f"opset{opset}" if runtime is None else _file_mark(runtime)
+    return str(path.with_name(f"{path.stem}.{mark}{path.suffix}"))
+
+
+def _file_mark(runtime: str) -> str:
+    """Return a runtime as a part of a file's name: ``onnxruntime-1.8``."""
+    from onnxreduce_cli.targets.requirement import find
+
+    return re.sub(r"[^A-Za-z0-9.]+", "-", find(runtime).label).strip("-.")
+
+
+def check_path(source: str, path: str, options: Options, stdout: IO[bytes] | None) -> None:
+    """Refuse an output that may not be written.
+
+    Raises:
+        UsageError: the path is a folder, an existing file, or a stream that takes no model.
+    """
+    if path == STREAM:
+        if options.in_place:
+            raise UsageError("--in-place needs a file")
+        if stdout is None:
+            raise UsageError("standard output is closed; name a file: -o FILE")
+        if stdout.isatty():
+            raise UsageError("a model is binary; send it to a file: -o FILE")
+        return
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a folder; name a file: -o {os.path.join(path, 'x.onnx')}")
+    if not os.path.exists(path):
+        return
+    if not os.path.isfile(path):
+        raise UsageError(f"{path} is no regular file; for standard output say -o -")
+    if source != STREAM and os.path.exists(source) and os.path.samefile(source, path):
+        if not options.in_place:
+            raise UsageError(f"{path} is the input; to overwrite it say --in-place")
+    elif not options.force:
+        raise UsageError(f"{path} exists; to overwrite it say --force")

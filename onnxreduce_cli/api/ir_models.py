@@ -1,4 +1,4 @@
-"""Models of the onnx-ir package, which callers that have it may give and get back."""
+"""Conversion from and to models of the onnx-ir package, if the caller uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_ir_model(given: object) -> TypeIs[Model]:
-    """True for an `onnx_ir.Model`; no one has one without having imported that package."""
+    """Return whether an object is an `onnx_ir.Model`, without importing that package."""
     package = sys.modules.get("onnx_ir")
     return package is not None and isinstance(given, package.Model)
 
@@ -23,7 +23,7 @@ def from_ir(model: Model) -> Document:
     """Return a copy of a model, whose external data stays where it is.
 
     Raises:
-        UsageError: its external data is relative to several folders, and a model has but one.
+        UsageError: its external data is relative to several folders, but a file has only one.
     """
     from onnx_ir import ExternalTensor, to_proto
 

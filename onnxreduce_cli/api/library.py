@@ -1,4 +1,4 @@
-"""The functions of the library, which `onnxreduce` and `onnxreduce_cli` show."""
+"""The functions of the library, as `onnxreduce` and `onnxreduce_cli` export them."""
 
 from __future__ import annotations
 
@@ -63,24 +63,25 @@ def convert(
     Args:
         model_or_path: a model, or its path; an `onnx_ir.Model` gives one. No weights are loaded.
         opset: the opset to reach, up or down; None for the one that is best for `runtime`.
-        runtime: where the model is to run, as ``"onnxruntime==1.8"``: it gets an opset and an IR
-            version of that; what that gets wrong or refuses is written in another way.
+        runtime: the runtime that the model is for, as ``"onnxruntime==1.8"``: it decides opset and
+            IR version, and nodes that it computes wrong or refuses are rewritten.
         expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
-        contract: operators, or groups, to put in place of nodes that stand for them, ``["all"]``.
+        contract: operators, or groups, that replace the nodes written out for them, ``["all"]``.
         ir_version: the IR version of a model that changes: ``"auto"`` for the one that `opset` came
             with, or the least that the model needs; ``"keep"`` for its own; else a number.
-        types: the types of values where nothing else tells, which the model then states:
+        types: the types of values that inference cannot infer, which the model then states:
             ``{"y": "uint8"}``, or with a shape ``{"y": "float[N,3,224]"}``.
-        emulate: let control flow that was not there stand for a node; else that blocks.
+        emulate: allow control flow to replace a node that has none; else the node blocks.
         allow_ops: the only operators that may be left, ``["Add", "Resize@11-"]``; all if empty.
-        in_place: edit the given model and return it; else it is left untouched.
-        check: run each distinct node that changes, before against after, on small inputs.
-        strict: check, and refuse a conversion of which some node could not be.
-        whole: what is done to the whole model first: see `PreparationOptions`.
+        in_place: edit the given model and return it; else it is left as it is.
+        check: run each distinct node that changes, before and after, on small inputs.
+        strict: check, and refuse a conversion if some node could not be checked.
+        whole: changes of the whole model: see `PreparationOptions`.
 
     Raises:
-        ConversionError: it cannot get there, or not have what was wanted, and is as it was.
-        CheckError, UncheckedError: a replacement is not equal, or not checked, with `strict`.
+        ConversionError: the model cannot be converted, and is as it was.
+        CheckError, UncheckedError: a replacement does not compute the same, or could not be
+            checked, with `strict`.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         UsageError: no such opset, runtime, operator, value, dtype or dimension; nothing to edit.
     """
@@ -99,7 +100,7 @@ def convert(
     )
     if in_place and not isinstance(model_or_path, ModelProto):
         raise UsageError("only a ModelProto can be edited in place")
-    # What is prepared is a copy: what fails later leaves the model as it is.
+    # The whole model is changed in a copy, so that a later failure leaves the given one as it is.
     document = _read(model_or_path, copied=not in_place or options.prepares)
     _convert(document, options)
     return _in_given_form(document, model_or_path, in_place=in_place)
@@ -120,12 +121,12 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     """Move a model to an opset, called as `onnx.version_converter.convert_version` is.
 
     Args:
-        model: the model, which is left untouched.
+        model: the model, which is left as it is.
         target_version: the opset to reach.
 
     Raises:
-        ConversionError: it cannot get there.
-        CheckError: a replacement is not equal.
+        ConversionError: the model cannot be converted.
+        CheckError: a replacement does not compute the same.
         InvalidModelError: the model contradicts itself.
         UsageError: there is no such opset.
     """
@@ -138,22 +139,23 @@ def convert_file(
     opset: int | None = None,
     **options: Unpack[FileOptions],
 ) -> Converted:
-    """Convert a file as `onnxreduce convert` does: it is written whole, or not at all.
+    """Convert a file as `onnxreduce convert` does; the output is written whole, or not at all.
 
     Args:
         path: the model's path.
         out: where to write; None for ``MODEL.opsetN.onnx`` or ``MODEL.RUNTIME.onnx``.
         opset: the opset to reach; None for the model's own, or the best for a runtime.
-        options: what the command's options say, by their names in `FileOptions`.
+        options: the options of the command, by their names in `FileOptions`.
 
     Raises:
-        UsageError: the options make no sense, or the output exists and may not be written.
+        UsageError: the options do not fit, or the output exists and may not be overwritten.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
-        ConversionError: it cannot be converted; nothing was written.
-        CheckError, UncheckedError: a replacement is not equal, or not checked, with `strict`.
-        VerificationError: the whole models are not equal, with `verify`; nothing was written.
+        ConversionError: the model cannot be converted; nothing was written.
+        CheckError, UncheckedError: a replacement does not compute the same, or could not be
+            checked, with `strict`.
+        VerificationError: the whole models are not equivalent, with `verify`; nothing was written.
         InputError: inputs or dimensions to compare with do not fit the model.
-        OSError: the output cannot be written; what was there is as it was.
+        OSError: the output cannot be written; an existing file is as it was.
     """
     from onnxreduce_cli.api.file_conversion import convert_file as convert
 
@@ -164,7 +166,7 @@ def convert_file(
 def _in_given_form(
     document: Document, given: ModelOrPath | Model, *, in_place: bool
 ) -> ModelProto | Model:
-    """Return a result as the model was given, or in the one that was to be edited."""
+    """Return a result as the type that was given, or in the given model if edited in place."""
     if is_ir_model(given):
         return to_ir(document)
     result = document.whole()
@@ -187,10 +189,10 @@ def plan(
     allow_ops: Collection[str] = (),
     **whole: Unpack[PreparationOptions],
 ) -> Plan:
-    """Plan moving a model to an opset: the changes that it takes, and the nodes that block it.
+    """Plan the conversion of a model to an opset: its changes, and the nodes that block it.
 
     Args and exceptions are those of `convert`, but blockers are part of the result. The model is
-    not touched.
+    not edited.
     """
     options = Options(
         opset=opset,
@@ -222,23 +224,23 @@ def verify(
     executors: Sequence[str] = ("onnxruntime", "numpy"),
     save_failure: str | None = None,
 ) -> VerifyReport:
-    """Say whether two models are the same function, or whether executors agree on one.
+    """Check whether two models compute the same, or whether two executors agree on one model.
 
     Args:
         a: a model, or its path.
         b: the other model; None to compare ONNX Runtime and the NumPy executor on `a`.
-        inputs: real data by input name, or several sets of it; what is missing is drawn.
+        inputs: real data by input name, or several sets of it; missing inputs are drawn.
         dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
         trials: how many sets of inputs to draw.
-        seed: of what is drawn; equal seeds give equal inputs.
+        seed: the seed of drawn inputs; equal seeds give equal inputs.
         special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
         tolerance: the allowed difference of values; by default a table by dtype.
-        executors: those to ask.
+        executors: the executors that run the models.
         save_failure: a folder for the first inputs on which the models differ.
 
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
-        InputError: the inputs or dimensions given do not fit the model, or cannot be drawn.
+        InputError: the given inputs or dimensions do not fit the model, or cannot be drawn.
         UsageError: there is no such executor.
     """
     # Imported here: converting needs neither executor.
@@ -259,9 +261,9 @@ def verify(
 
 
 def diff(a: ModelOrPath, b: ModelOrPath) -> Diff:
-    """Return what differs between two models as graphs; nothing where one is a copy of the other.
+    """Return the differences between two models as graphs; empty if one is a copy of the other.
 
-    Nodes are matched by their names, then by structure, and tensors by their content, wherever that
+    Nodes are matched by their names, then by structure, and tensors by their content, wherever it
     is stored. External data is read part by part.
 
     Args:
@@ -293,7 +295,7 @@ def run(
 
     Raises:
         CannotRunError: the executor cannot run the model.
-        RunFailedError: it failed on these inputs.
+        RunFailedError: the executor failed on these inputs.
         UsageError: there is no such executor.
         InvalidModelError: the file cannot be read, or is no model.
     """

@@ -1,4 +1,4 @@
-"""Writing a converted model: the data it refers to, then the model, each whole or not at all."""
+"""Writing of a converted model: its external data, then the model, each whole or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onnxreduce_cli.model.file.external import (
 )
 from onnxreduce_cli.model.file.progress import Progress
 
-#: Of external data that was converted so much at least becomes external data again.
+#: The bytes from which converted external data becomes external data again.
 _MOVED = 1024
 
 
@@ -31,10 +31,10 @@ class SavedData:
     """The external data that was written.
 
     Attributes:
-        brought: files that went along: from where, to where.
-        linked: those of the new ones that are hard links.
-        made: a new file of what were inline weights; empty if there is none.
-        read: the files that the model had data in.
+        brought: the files that were copied or linked: from where, to where.
+        linked: the new files that are hard links.
+        made: the new file of weights that were inline; empty if there is none.
+        read: the files that held the model's data.
     """
 
     brought: tuple[tuple[str, str], ...] = ()
@@ -44,20 +44,20 @@ class SavedData:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All files that the model needs beside it."""
+        """All data files that the written model needs."""
         return (*(target for _, target in self.brought), *filter(None, [self.made]))
 
 
 def check_data_path(path: str, options: Options) -> None:
-    """Refuse what cannot be done, before any work.
+    """Check, before any work, that new external data can be written.
 
     Raises:
-        UsageError: the options contradict each other, or a file is in the way.
+        UsageError: the options contradict each other, or a file of that name exists.
     """
     if options.threshold is None:
         return
     if options.inline:
-        raise UsageError("say either --inline or --external-data-threshold")
+        raise UsageError("--inline and --external-data-threshold exclude each other: leave one out")
     if path == STREAM:
         raise UsageError("external data needs a file beside the model's: -o FILE")
     _data_path(path, force=options.force)
@@ -77,19 +77,19 @@ def save(
 
     Args:
         document: the model as it was read.
-        conversion: what is to become of it.
+        conversion: the conversion, which is not applied yet.
         path: where to write; ``-`` for `stdout`.
         options: where weights go, and whether existing files may be overwritten.
-        stdout: what ``-`` is written to.
-        verify: is called with the path of the written model, its data beside it, before it gets
-            its own name; what it raises stops the writing.
-        progress: called with the bytes of external data copied, those in all, and the file.
+        stdout: the stream that ``-`` is written to.
+        verify: called with the path of the written model, its data beside it, before the file gets
+            its own name; if it raises, the output is not written.
+        progress: called with the bytes of external data copied, the number of all, and the file.
 
     Raises:
-        UsageError: another file is where data would go.
-        InvalidModelError: external data is outside the folder or not there, the model is too
-            large, or a file changed while it was read.
-        OSError: something cannot be written; what was there is as it was.
+        UsageError: another file has the name of the data file.
+        InvalidModelError: external data is outside the folder or missing, the model is too large,
+            or a file changed while it was read.
+        OSError: a file cannot be written; existing ones are as they were.
     """
     options = _with_threshold(options, conversion, path)
     folder = document.base_dir if path == STREAM else os.path.dirname(os.path.abspath(path))
@@ -105,7 +105,7 @@ def save(
         way: Literal["link", "copy"] = "link" if options.external_data == "link" else "copy"
         linked = stack.enter_context(bring_data_files(going, folder, way, progress))
         if new.content:
-            # Where the model takes the place of another, its weights may be nowhere else.
+            # If the model overwrites another one, its weights may exist nowhere else.
             stack.enter_context(_written_data(new, lasting=os.path.exists(path)))
         _write(content, path, folder, stdout, verify)
     pairs = tuple(destinations(going, folder))
@@ -115,16 +115,16 @@ def save(
 def try_out(
     document: Document, conversion: Conversion, options: Options, verify: Callable[[str], None]
 ) -> None:
-    """Apply a conversion and let `verify` see the model, which nothing is left of on the disk.
+    """Apply a conversion and call `verify` on a temporary file of the model.
 
     Args:
         document: the model as it was read.
-        conversion: what is to become of it.
+        conversion: the conversion, which is not applied yet.
         options: whether external data may be outside the model's folder.
-        verify: is called with the path of a temporary file, beside external data that it has.
+        verify: called with the path of the temporary file, which lies beside its external data.
 
     Raises:
-        InvalidModelError: external data is outside the folder or not there, or the model is too
+        InvalidModelError: external data is outside the folder or missing, or the model is too
             large.
         OSError: the temporary file cannot be written.
     """
@@ -137,7 +137,7 @@ def try_out(
 
 
 def _with_threshold(options: Options, conversion: Conversion, path: str) -> Options:
-    """Put weights that were external data, and are within the model now, out of it again."""
+    """Return options by which weights that were moved into the model become external data again."""
     if not conversion.prepared.moved or options.inline or path == STREAM:
         return options
     threshold = _MOVED if options.threshold is None else options.threshold
@@ -145,17 +145,17 @@ def _with_threshold(options: Options, conversion: Conversion, path: str) -> Opti
 
 
 class _NewDataFile(NamedTuple):
-    """A file of weights to be written; without a path and content if there is none."""
+    """A data file to write: its path and content, both empty if there is none."""
 
     path: str = ""
     content: Sequence[ByteRange] = ()
 
 
 def _data_files(document: Document, options: Options) -> list[DataFile]:
-    """Return the files that hold a model's external data, as far as they are needed.
+    """Return the files of a model's external data, as far as they are needed.
 
     Raises:
-        InvalidModelError: one is outside the model's folder, or not there.
+        InvalidModelError: one is outside the model's folder, or missing.
     """
     if document.base_dir or options.inline:
         return data_files(document, allow_outside=options.allow_outside)
@@ -165,7 +165,7 @@ def _data_files(document: Document, options: Options) -> list[DataFile]:
 def _files_to_bring(
     document: Document, folder: str, options: Options, files: list[DataFile]
 ) -> list[DataFile]:
-    """Return those of the files that are linked or copied to the output's folder."""
+    """Return the data files to link or copy to the output's folder."""
     stays = os.path.realpath(folder) == os.path.realpath(document.base_dir or folder)
     return [] if stays or options.inline or options.external_data == "keep" else files
 
@@ -176,10 +176,10 @@ def _move_weights(
     """Move weights into the model's file or out of it.
 
     Returns:
-        whether any moved, and the file of those that become external data.
+        whether any moved, and the new data file.
 
     Raises:
-        UsageError: another file is where they would go.
+        UsageError: another file has the name of the data file.
     """
     if options.inline:
         from onnxreduce_cli.model.file.weights import move_in
@@ -195,7 +195,7 @@ def _move_weights(
 
 
 def _content(document: Document, path: str, *, changed: bool) -> list[ByteRange]:
-    """The bytes of the model's file: the very ones that were read, where nothing changes."""
+    """Return the bytes of the model's file: those that were read if nothing changes."""
     form = "protobuf" if path == STREAM else format_of(path)
     unchanged = not changed and form == document.format
     return [document.source] if unchanged else document.byte_ranges(form)
@@ -208,7 +208,7 @@ def _write(
     stdout: IO[bytes] | None,
     verify: Callable[[str], None] | None,
 ) -> None:
-    """Write the model's file or stream, once `verify` has had nothing against it."""
+    """Write the model's file or stream, after `verify` has accepted it."""
     if path != STREAM:
         with replacing(path) as file:
             write(content, file)
@@ -223,9 +223,9 @@ def _write(
 
 
 def _data_path(path: str, *, force: bool) -> str:
-    """Return the path of the file for weights that become external data.
+    """Return the path of the new data file.
 
-    A file that is there is never written over while a model may refer to it: two files cannot be
+    An existing file is never overwritten while a model may refer to it: two files cannot be
     replaced in one step.
     """
     found = f"{path}.data"
@@ -240,7 +240,7 @@ def _data_path(path: str, *, force: bool) -> str:
 
 
 def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
-    """Refuse an output that would take the place of the model's own data."""
+    """Refuse an output path that is the path of external data."""
     final = os.path.realpath(path)
     taken = {file.path for file in files} | {target for _, target in destinations(files, folder)}
     if path != STREAM and final in map(os.path.realpath, taken):
@@ -249,7 +249,7 @@ def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
 
 @contextmanager
 def _written_data(new: _NewDataFile, *, lasting: bool) -> Iterator[None]:
-    """Write a file, and remove it again if the block fails."""
+    """Write a data file, and remove it again if the block fails."""
     with replacing(new.path, lasting=lasting) as file:
         write(new.content, file)
     with ExitStack() as undo:

@@ -1,1 +1,1 @@
-"""Converting many models: each apart from the others, and resumed where a run ended early."""
+"""Conversion of many models, each by itself, which can be resumed after a run that ended early."""

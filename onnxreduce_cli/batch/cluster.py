@@ -1,8 +1,7 @@
-"""Calls on the workers of a Dask cluster, which share their files with this machine.
+"""A pool of the workers of a Dask cluster, which share their files with this machine.
 
-Each worker makes them in processes of its own, as this machine would, so a model that ends its
-process ends no worker. A worker that is lost takes its processes along, and Dask gives what it was
-doing to another.
+Each worker makes its calls in processes of its own, so a model that crashes its process ends no
+worker. If a worker is lost, its processes end too, and Dask gives its calls to another one.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from onnxreduce_cli.errors import UsageError
 #: The seconds within which the scheduler and a worker must answer; on busy machines they take ten.
 _PATIENCE = 30
 
-#: How many calls a thread of the cluster is given beforehand, and the seconds after which threads
+#: How many calls are sent ahead for each thread of the cluster, and the seconds after which threads
 #: are counted again, as workers come and go.
 _AHEAD = 4
 _COUNTED = 5
@@ -38,7 +37,7 @@ class Cluster(Pool):
     """A pool of the workers of a Dask cluster.
 
     Attributes:
-        dashboard: where Dask shows what they do.
+        dashboard: the address of Dask's dashboard.
     """
 
     repeats = True
@@ -47,8 +46,8 @@ class Cluster(Pool):
         """Connect to the scheduler.
 
         Args:
-            address: the scheduler's, such as ``tcp://host:8786``.
-            memory: the bytes of memory that a call on an item may take.
+            address: the scheduler's address, such as ``tcp://host:8786``.
+            memory: returns the bytes of memory that a call on an item may take.
 
         Raises:
             UsageError: Dask is not installed, or no scheduler or worker answers.
@@ -59,7 +58,7 @@ class Cluster(Pool):
             raise UsageError(
                 "--cluster needs Dask: pip install 'onnxreduce[cluster]', here and on each worker"
             ) from None
-        # What it logs, tracebacks among it, is told here in a line.
+        # Its logs have tracebacks; failures are reported here, in one line.
         for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._address, self._memory = address, memory
@@ -77,19 +76,19 @@ class Cluster(Pool):
 
     @property
     def ahead(self) -> int:  # type: ignore[override] # Workers come and go.
-        """How many calls it is given before the first of them is done."""
+        """How many calls are sent before the first of them is done."""
         if time.monotonic() - self._counted > _COUNTED:
             self._threads = max(sum(self._client.nthreads().values()), 1)
             self._counted = time.monotonic()
         return _AHEAD * self._threads
 
     def check(self, sources: Sequence[str], out_dir: str | None) -> None:
-        """Look whether the workers are like this machine, and have its files.
+        """Check that the workers see the files of this machine and have the same versions.
 
         Raises:
-            UsageError: some worker lacks the models or the folder of outputs, or has another
-                version of onnxreduce or onnx; or there is none. One that is lost meanwhile is not
-                looked at.
+            UsageError: a worker lacks the models or the folder of outputs, or has another version
+                of onnxreduce or onnx; or there is no worker. A worker that is lost meanwhile is not
+                checked.
         """
         from distributed import TimeoutError as LateError
 
@@ -111,30 +110,30 @@ class Cluster(Pool):
             self._limits[worker] = seen["memory"]
 
     def _call_on_workers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function on each worker; of one that is lost meanwhile nothing is known.
+        """Call a function on each worker, and return the results of those that are not lost.
 
         Raises:
-            UsageError: all are.
+            UsageError: all workers are lost.
         """
         found: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
         answers = {
-            worker: said for worker, said in found.items() if not isinstance(said, Exception)
+            worker: answer for worker, answer in found.items() if not isinstance(answer, Exception)
         }
-        for said in found.values():
-            # So Dask tells of a worker that does not answer; all else is ours.
-            if isinstance(said, Exception) and not isinstance(said, OSError):
-                raise said
+        for answer in found.values():
+            # Dask reports a lost worker as an OSError; all other errors are the function's.
+            if isinstance(answer, Exception) and not isinstance(answer, OSError):
+                raise answer
         if not answers:
             raise UsageError(
-                f"the scheduler at {self._address} has no workers any more: those it had were lost "
-                f"when they were asked; dask worker {self._address} starts one"
+                f"the scheduler at {self._address} has no workers any more: all were lost while "
+                f"they were called; dask worker {self._address} starts one"
             )
         return answers
 
     def _check_versions(self) -> None:
-        """Look whether all workers have this onnxreduce: else nothing of it can be called there."""
+        """Check that all workers have this version of onnxreduce, which their calls need."""
 
-        def version() -> str:  # Within this one, so that it goes to a worker as it is.
+        def version() -> str:  # A local function, so that its code is sent to the worker.
             try:
                 from onnxreduce_cli import __version__ as found
             except ImportError:
@@ -150,7 +149,7 @@ class Cluster(Pool):
                 )
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """Call a function of a module on some worker; all must be picklable."""
+        """Call a function of a module on some worker; function and arguments must be picklable."""
         assert not named
         need = self._memory(*arguments)
         answer = self._client.get_executor(pure=False, **self._placement_options(need)).submit(
@@ -161,16 +160,17 @@ class Cluster(Pool):
         return result
 
     def _placement_options(self, need: int) -> dict[str, Any]:
-        """Where a call may be made: with those who have the memory, or else the most of it."""
+        """Return the workers for a call: those with enough memory, else the one with the most."""
         enough = [worker for worker, limit in self._limits.items() if limit >= need]
         if not enough and self._limits:
             enough = [max(self._limits, key=lambda worker: self._limits[worker])]
         if len(enough) == len(self._limits):
             return {}
-        # Rather elsewhere than never, should they be lost.
+        # If these are lost, any other worker is better than none.
         return {"workers": enough, "allow_other_workers": True}
 
     def _settle(self, done: Future[Any], result: Future[Any]) -> None:
+        """Set the result of a call that Dask has made, or has given up."""
         from distributed import KilledWorker
 
         if done.cancelled():
@@ -188,12 +188,12 @@ class Cluster(Pool):
             result.set_result(done.result())
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster; what is not begun is not done, what is at work ends by itself."""
+        """Leave the cluster; calls that have begun end by themselves, the others are not made."""
         self._client.close(timeout=_PATIENCE)
 
 
 def _worker_problem(seen: dict[str, Any], files: dict[str, int]) -> str:
-    """Say what is wrong with a worker."""
+    """Return what is wrong with a worker; empty if nothing is."""
     for name, here in _versions().items():
         if (there := seen["versions"][name]) != here:
             return f"has {name} {there}, here it is {here}; install the same on each"
@@ -208,7 +208,7 @@ def _worker_problem(seen: dict[str, Any], files: dict[str, int]) -> str:
 
 @contextmanager
 def _probe_file(folder: str | None) -> Iterator[list[str]]:
-    """A new file in a folder that exists, which shows who shares it."""
+    """Write a temporary file into an existing folder, which shows which workers share it."""
     if folder is None or not os.path.isdir(folder):
         yield []
         return
@@ -221,7 +221,7 @@ def _versions() -> dict[str, str]:
 
 
 def _size(path: str) -> int:
-    """A file's size in bytes; -1 where there is none."""
+    """Return a file's size in bytes; -1 if there is none."""
     try:
         return os.path.getsize(path)
     except OSError:
@@ -229,7 +229,7 @@ def _size(path: str) -> int:
 
 
 def describe_worker(files: dict[str, int], dask_worker: Any) -> dict[str, Any]:
-    """Say what a worker is and sees; runs there."""
+    """Return a worker's versions, memory and sizes of files; called on the worker."""
     return {
         "versions": _versions(),
         "files": {path: _size(path) for path in files},
@@ -240,7 +240,7 @@ def describe_worker(files: dict[str, int], dask_worker: Any) -> dict[str, Any]:
 def convert_model(
     folder: str, need: int, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> Any:
-    """Make a call in a process of this worker, once there is memory for it; runs there."""
+    """Make a call in a process of a worker, once there is memory for it; called on the worker."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -252,18 +252,18 @@ def convert_model(
 
 @cache
 def _processes(folder: str | None, at_once: int) -> Processes:
-    """The processes of this worker for those who call from a folder."""
+    """Return the processes of this worker for callers in a folder."""
     return Processes(at_once, folder)
 
 
-#: The bytes of memory that this worker's calls may take which are under way.
+#: The bytes of memory that each running call of this worker may take.
 _taken: list[int] = []
 _freed = threading.Condition()
 
 
 @contextmanager
 def _reserved_memory(need: int, limit: int) -> Iterator[None]:
-    """Wait until the calls under way leave room for another, or there are none."""
+    """Reserve memory for a call: wait until the running calls leave enough, or there are none."""
     with _freed:
         _freed.wait_for(lambda: not _taken or sum(_taken) + need <= limit)
         _taken.append(need)

@@ -1,4 +1,4 @@
-"""The models that names and patterns stand for, and their output paths."""
+"""The paths of many models: those that match patterns, and those of their outputs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from onnxreduce_cli.errors import UsageError
 
 
 def matching_files(patterns: Iterable[str], out_dir: str | None = None) -> list[str]:
-    """The files that names and patterns stand for, each once, in order.
+    """Return the files that match names and patterns, each once, in order.
 
-    Not every shell expands patterns. One that matches nothing stands for itself, as in shells; a
-    file of that very name comes first. What lies in `out_dir` is an output, which only its own
-    name means.
+    Not every shell expands patterns. A pattern that matches nothing is returned as it is, as in
+    shells, and so is one that is the name of a file. Files in `out_dir` are outputs, which no
+    pattern matches.
     """
     found: dict[str, str] = {}
     for pattern in patterns:
@@ -34,15 +34,15 @@ def _is_in(name: str, folder: str | None) -> bool:
 
 
 def output_paths(sources: list[str], out_dir: str) -> list[str]:
-    """Return the output path in a folder for each of several models, all of them different.
+    """Return a different output path in a folder for each of several models.
 
-    A model keeps its file name. Where two have the same, all keep their path below the deepest
+    A model keeps its file name. If two have the same name, all keep their path below the deepest
     folder that they share.
 
     Raises:
         UsageError: they share no folder, being on different drives.
     """
-    # As file systems that take upper and lower case for the same would see them.
+    # Some file systems do not distinguish upper and lower case.
     names = {os.path.basename(source).casefold() for source in sources}
     if len(names) == len(sources):
         return [os.path.join(out_dir, os.path.basename(source)) for source in sources]

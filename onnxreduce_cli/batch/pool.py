@@ -1,4 +1,4 @@
-"""Calls on many items, wherever they are made: one way of handing them out and of results."""
+"""Calls on many items, in processes of this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-#: In seconds: so long is waited for a result before signals are looked at.
+#: The seconds to wait for a result before signals are handled.
 _PAUSE = 0.5
 
 Item = TypeVar("Item")
@@ -18,11 +18,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class CrashedCall:
-    """The result of a call in whose middle its process ended.
+    """The result of a call whose process ended during it.
 
     Attributes:
-        how: what ended it, such as ``SIGSEGV`` or ``exit code 1``.
-        room: the bytes of memory that it took more than, if it was ended for that.
+        cause: how the process ended, such as ``SIGSEGV`` or ``exit code 1``.
+        memory: the limit of memory in bytes, if the process was ended for exceeding it.
     """
 
     cause: str
@@ -30,14 +30,14 @@ class CrashedCall:
 
 
 class Pool(Executor):
-    """An executor that gives `CrashedCall` for a call that ends its process, and goes on.
+    """An executor that returns `CrashedCall` for a call that ends its process, and goes on.
 
-    With ``cancel_futures``, `shutdown` stops the calls that are at work too.
+    With ``cancel_futures``, `shutdown` stops running calls too.
 
     Attributes:
-        ahead: how many calls it is given before the first of them is done: no more than what keeps
-            all of it at work.
-        repeats: whether a call is made again that was lost with the machine that made it.
+        ahead: how many calls to submit before the first of them is done: as many as keep all of its
+            processes busy.
+        repeats: whether a call is made again if its machine is lost.
     """
 
     ahead: int
@@ -49,21 +49,21 @@ def call_apart(
 ) -> Generator[tuple[Item, Result | CrashedCall]]:
     """Call a function on each item in a pool, which is shut down at the end.
 
-    Items are drawn when the pool has room for them. Results come as they are ready. Leaving early
-    stops the calls: each gets to clear up what it was doing.
+    Items are drawn when the pool can take them, and results are yielded as they are ready. Leaving
+    early stops the calls, and each cleans up first.
 
     Args:
-        function: a function of a module, as its name goes to another process.
-        items: what it is called on; they and results must be picklable.
-        pool: where.
+        function: a function of a module, which is sent to another process by its name.
+        items: the items; they and the results must be picklable.
+        pool: the pool.
     """
     waiting = iter(items)
     under_way: dict[Future[Any], Item] = {}
-    # Not `wait`, which looks at all that are under way each time that one is done.
+    # Not `wait`, which scans all running calls each time that one is done.
     done: SimpleQueue[Future[Any]] = SimpleQueue()
     try:
         while True:
-            # There may be less room than before: a machine is lost.
+            # `ahead` may be lower than before, if a machine was lost.
             for item in islice(waiting, max(0, pool.ahead - len(under_way))):
                 future = pool.submit(function, item)
                 under_way[future] = item
@@ -77,10 +77,10 @@ def call_apart(
 
 
 def _next_done(done: SimpleQueue[Future[Any]]) -> Future[Any]:
-    """Wait for a call to be done.
+    """Wait until a call is done, and return it.
 
-    A signal between the interpreter's last look and the wait ends no wait: it would be handled
-    once a call is done, which may be much later.
+    A signal that comes just before the wait does not end it: without a timeout it would be handled
+    only once a call is done, which may be much later.
     """
     while True:
         try:

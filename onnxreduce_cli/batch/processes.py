@@ -1,4 +1,4 @@
-"""Calls in workers of this machine, so that one that crashes does not affect the others."""
+"""A pool of workers on this machine: a call that crashes does not affect the others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 from onnxreduce_cli.batch.pool import CrashedCall, Pool
 from onnxreduce_cli.worker.process import EndedError, TooLargeError, Worker
 
-#: How many times the memory that a call is expected to take it may take, before the machine ends
-#: others for it.
+#: The limit of a call's memory, as a multiple of the memory that it is expected to take.
 _ROOM = 8
 
 
@@ -19,9 +18,9 @@ class Processes(Pool):
     """A pool of threads, each of which has a worker.
 
     Args:
-        at_once: how many there may be.
+        at_once: the number of workers.
         folder: the workers' current folder; None for that of this process.
-        memory: the bytes of memory that a call is expected to take; None for no limit.
+        memory: returns the bytes of memory that a call is expected to take; None for no limit.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class Processes(Pool):
         self._stopped = False
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """Call a function of a module in one of the workers; all must be picklable."""
+        """Call a function of a module in a worker; function and arguments must be picklable."""
         assert not named
         need = None if self._memory is None else self._memory(*arguments)
         return self.submit_large(need, function, *arguments)
@@ -48,7 +47,7 @@ class Processes(Pool):
     def submit_large(
         self, need: int | None, function: Callable[..., Any], /, *arguments: Any
     ) -> Future[Any]:
-        """Call a function that is expected to take so many bytes of memory; see `submit`."""
+        """Call a function that is expected to take `need` bytes of memory; see `submit`."""
         return self._threads.submit(self._call, need, function, arguments)
 
     def _call(
@@ -74,7 +73,7 @@ class Processes(Pool):
             return CrashedCall(str(error))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers: once all calls are done, or at once if these are cancelled."""
+        """End the workers: once all calls are done, or at once with `cancel_futures`."""
         if not cancel_futures:
             self._threads.shutdown(wait)
         with self._lock:

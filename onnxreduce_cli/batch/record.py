@@ -1,14 +1,14 @@
-"""The record of earlier runs in a folder: a small file, by which `--resume` skips finished models.
+"""The record of a folder's outputs: a small file by which `--resume` skips finished models.
 
-Neither dates nor the outputs themselves can tell: an output does not say which source and which
-options it was made from, and where files come out of archives and container layers, all have one
-date. So a line is added for each output before it is written, which says that it is ours, and one
-afterwards. Lines are only ever added, and each is on disk before the next step, so a run may be
-killed at any time: an output without its second line is made again.
+Neither dates nor the outputs themselves show what is finished: an output does not name its source
+and options, and files from archives and container layers all have one date. So one line is added
+for each output before it is written, which says that a run wrote it, and one afterwards. Lines are
+only ever added, and each is on disk before the next step, so a run may be killed at any time: an
+output without its second line is made again.
 
-Several runs may add to it at a time: whoever adds a line holds a lock meanwhile.
+Several runs may add lines at a time: each holds a lock while it adds one.
 
-What is read here is data, that anything may have written: a line that is no note says nothing.
+Anything may have written to the file: lines that are not valid entries are ignored.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import Any, BinaryIO
 
 from onnxreduce_cli.errors import UsageError
 
-#: Its name in the folder of the outputs.
+#: The file's name in the folder of outputs.
 NAME = ".onnxreduce.jsonl"
 
 _CHUNK = 1 << 20
 
-#: Bytes of a line, of which runs write far fewer; what is longer is no note.
+#: The most bytes of a line; runs write far shorter ones, and longer ones are ignored.
 _LONGEST = 1 << 20
 
-#: How the record is opened: neither what a link points to, nor waiting for a pipe's other end.
+#: The flags for opening the record: links are not followed, and pipes are not waited for.
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 #: Size in bytes and time of the last change in nanoseconds, by path.
@@ -43,10 +43,10 @@ class OutputEntry:
     """The recipe and the files of one output.
 
     Attributes:
-        recipe: what else decides what it holds: the options, and the versions of the tools.
+        recipe: the options and the versions of the tools that the output was made with.
         digest: the SHA-256 of the source file, in hexadecimal.
-        read: the source's external data.
-        written: the files that were written, by their paths within the folder.
+        read: the stamps of the source's external data.
+        written: the stamps of the files that were written, by their paths within the folder.
     """
 
     recipe: dict[str, Any]
@@ -65,14 +65,14 @@ class OutputEntry:
         )
 
     def is_there(self, folder: str) -> bool:
-        """Return whether all files that were written are there, and unchanged."""
+        """Return whether all files that were written exist, and are unchanged."""
         return all(
             stamp(os.path.join(folder, path)) == found for path, found in self.written.items()
         )
 
 
 def stamp(path: str) -> tuple[int, int] | None:
-    """A file's size and time of change; None where there is none."""
+    """Return a file's size and time of change; None if there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):  # A path with NUL is no path.
@@ -81,13 +81,13 @@ def stamp(path: str) -> tuple[int, int] | None:
 
 
 def stamps(paths: dict[str, str]) -> Stamps:
-    """The stamps of files, by the names given to them."""
+    """Return the stamps of files that exist, by the names given to them."""
     found = {name: stamp(path) for name, path in paths.items()}
     return {name: item for name, item in found.items() if item is not None}
 
 
 def digest(path: str) -> str:
-    """The SHA-256 of a file, in hexadecimal; empty where there is none that can be read."""
+    """Return the SHA-256 of a file, in hexadecimal; empty if it cannot be read."""
     found = hashlib.sha256()
     if not os.path.isfile(path):
         return ""
@@ -101,18 +101,18 @@ def digest(path: str) -> str:
 
 
 class OutputRecord:
-    """The record of a folder.
+    """The record of a folder's outputs.
 
     Attributes:
         ours: the outputs that runs have begun to write, by their paths within the folder.
-        made: how those were made that were finished.
+        entries: the entries of finished outputs, by the same paths.
     """
 
     def __init__(self, folder: str) -> None:
-        """Read the record, if there is one; what a killed run left half-written is no line.
+        """Read the record, if there is one; a line that a killed run left half-written is ignored.
 
         Raises:
-            UsageError: something else than a file has its name.
+            UsageError: something other than a file has its name.
             OSError: it cannot be read.
         """
         self._folder = folder
@@ -126,7 +126,7 @@ class OutputRecord:
                 self._read(line)
 
     def _open(self, flags: int) -> BinaryIO:
-        """Open the record, which nobody can exchange between the look at it and the use of it."""
+        """Open the record, and check that it is a regular file, before and after opening."""
         refused = UsageError(f"{self._path} is no regular file; remove it, and run again")
         if os.path.lexists(self._path) and not stat.S_ISREG(os.lstat(self._path).st_mode):
             raise refused
@@ -159,10 +159,11 @@ class OutputRecord:
             self.entries[output] = made
 
     def may_replace(self, output: str) -> bool:
-        """Return whether a run made what is at an output's path, as far as there is anything.
+        """Return whether a run wrote the file at an output's path, if there is one.
 
-        A run begins only where there is no file, or one that it may overwrite, and may be killed
-        between the file and its second line: a file that is there by then is taken for its own.
+        A run begins an output only if there is no file, or one that it may overwrite. It may be
+        killed between the file and its second line, so a file that exists after the first line is
+        taken for the run's own.
         """
         path = os.path.join(self._folder, output)
         if output not in self.ours:
@@ -170,18 +171,18 @@ class OutputRecord:
         return not os.path.lexists(path) or stat.S_ISREG(os.lstat(path).st_mode)
 
     def begin(self, output: str) -> None:
-        """Note that an output is about to be written, by its path within the folder."""
+        """Add the first line of an output that is about to be written."""
         if output not in self.ours:
             self._add({"output": output})
             self.ours.add(output)
 
     def finish(self, output: str, made: OutputEntry) -> None:
-        """Note how an output was made."""
+        """Add the second line of an output, which is finished."""
         self._add({"output": output, "made": asdict(made)})
         self.entries[output] = made
 
     def withdraw(self, output: str) -> None:
-        """Note that an output was not written after all: what may come to be there is not ours."""
+        """Add a line that an output was not written after all: a file there is not the run's."""
         if output in self.ours:
             self._add({"output": output, "withdrawn": True})
             self.ours.remove(output)
@@ -191,7 +192,7 @@ class OutputRecord:
         line = json.dumps(entry, sort_keys=True).encode() + b"\n"
         with self._open(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
             _lock(file)
-            # A run that was killed may have left half a line, this one's or another's.
+            # A run that was killed may have left half a line.
             torn = file.seek(0, os.SEEK_END) > 0 and _last(file) != b"\n"
             file.write(b"\n" + line if torn else line)
             os.fsync(file.fileno())
@@ -203,7 +204,7 @@ def _last(file: BinaryIO) -> bytes:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Let no other run add to a file until it is closed, as far as its file system knows locks."""
+    """Lock a file against other runs until it is closed, if its file system has locks."""
     with suppress(ImportError, OSError):
         import fcntl
 
@@ -211,7 +212,7 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _entry_of(found: Any) -> OutputEntry | None:
-    """Return what a line says of how an output was made; None where it is no such thing."""
+    """Return the entry that a line holds; None if it is not valid."""
     if not isinstance(found, dict):
         return None
     recipe, source = found.get("recipe"), found.get("digest")

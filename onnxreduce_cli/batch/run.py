@@ -1,9 +1,10 @@
-"""Converting many models: one's failure does not stop the others."""
+"""Conversion of many models: the failure of one does not stop the others."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +21,8 @@ from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.file.document import make_folder
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import check_lines, headline, remarks
-from onnxreduce_cli.text import joined, printable
+from onnxreduce_cli.report.table import table
+from onnxreduce_cli.text import count, joined, printable
 from onnxreduce_cli.verification.limits import size_text
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.report.drawing import ModelPicture
     from onnxreduce_cli.verification.sites.report import SiteReport
 
-#: What is told of each model beside the result: nothing, all data, or pictures as well.
+#: The data for a report beside each model's result: none, all data, or pictures as well.
 ReportDetail = Literal["", "data", "pictures"]
 
 #: Options that decide whether an output may be written, not what it holds.
@@ -38,18 +40,18 @@ _PERMISSIONS = ("dry_run", "force", "in_place")
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
-    """The result of one model.
+    """The result of converting one model of many.
 
     Attributes:
         source: its path.
         target: the path of the output; empty if there is none.
-        code: the exit code that the model would have on its own.
+        code: the exit code of the model's own conversion.
         state: the result, in a few words.
-        detail: the changes, or what is wrong, in one line.
+        detail: the changes, or the problem, in one line.
         notes: errors, or remarks that a user should read; for stderr.
-        made: the entry of the output in the record, if there is one.
-        model: all that is told of it; None where it is not wanted, or there is no more.
-        picture: what a page shows of it; None as before.
+        entry: the entry of the output in the record, if there is one.
+        model: the data for a report; None if not requested, or if there is no more.
+        picture: the picture for a page; None as before.
     """
 
     source: str
@@ -63,7 +65,7 @@ class ModelResult:
     picture: ModelPicture | None = None
 
     def as_converted_model(self) -> ConvertedModel:
-        """All that is told of it."""
+        """Return the data for a report."""
         from onnxreduce_cli.report.data import ConvertedModel, Problem
 
         problem = Problem(self.state, "\n".join(self.notes) or self.detail) if self.code else None
@@ -74,16 +76,16 @@ class ModelResult:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """One model to convert, as it goes to a process.
+    """One model to convert, as it is sent to a process.
 
     Attributes:
         source: its path.
         target: the path of the output; None for a name made of source and opset.
-        folder: where all outputs go; None where none is named.
-        options: how.
-        recipe: what else decides what the output holds.
-        made: how an earlier run made it; None to convert it in any case.
-        telling: what is wanted beside the result.
+        folder: the folder of all outputs; None if none is named.
+        options: the options of the conversion.
+        recipe: the options and versions that decide what the output holds.
+        entry: the entry of an earlier run; None to convert the model in any case.
+        report_detail: the data to return beside the result.
     """
 
     source: str
@@ -105,23 +107,23 @@ def convert_many(
     resume: bool = False,
     report_detail: ReportDetail = "",
 ) -> Generator[ModelResult]:
-    """Convert models, each in a process that may crash; outcomes come as they are ready.
+    """Convert models, each in a process that may crash, and yield results as they are ready.
 
-    A model may get a second outcome, which then holds: models that share external data share it in
-    their new folder too, and one that fails takes along what it had brought.
+    A model may get a second result, which replaces the first: models that share external data share
+    it in their new folder too, and a model that fails removes the data that it had brought.
 
     Args:
         sources: the models' paths.
-        targets: for each the path of its output; None for a name made of source and opset.
-        options: how.
-        pool: where; it is shut down at the end.
-        out_dir: the folder of all outputs, where what was made is noted.
-        resume: leave out what is done according to those notes, and make again what is noted but
-            not, or no longer, done.
-        telling: whether outcomes have all the data of a model, or pictures of it, too.
+        targets: the path of each output; None for a name made of source and opset.
+        options: the options of the conversion.
+        pool: the pool of processes; it is shut down at the end.
+        out_dir: the folder of all outputs, which has a record of them.
+        resume: skip outputs that are finished according to the record, and make those again that
+            are not finished or no longer there.
+        report_detail: whether results have all the data of a model, or pictures of it, too.
 
     Raises:
-        OSError: the folder, or the notes in it, cannot be read or written.
+        OSError: the folder, or its record, cannot be read or written.
     """
     if out_dir is not None and not options.dry_run:
         make_folder(out_dir)
@@ -131,7 +133,7 @@ def convert_many(
     )
     tasks = (replace(task, report_detail=report_detail) for task in drawn)
     done: list[ModelResult] = []
-    # Closed at once when this is left early: else processes go on, and are waited for.
+    # Closed at once when this is left early: else processes go on, and have to be waited for.
     with closing(call_apart(_convert, tasks, pool)) as results:
         for task, result in results:
             outcome = _crash_result(task, result) if isinstance(result, CrashedCall) else result
@@ -144,7 +146,7 @@ def convert_many(
 
 
 def _update_record(record: OutputRecord | None, task: _Task, outcome: ModelResult) -> None:
-    """Record how an output was made, or that none was."""
+    """Add to the record that an output was finished, or that none was written."""
     if record is None or task.target is None:
         return
     output = os.path.relpath(task.target, task.folder)
@@ -164,9 +166,9 @@ def _tasks(
     resume: bool,
     repeating: bool,
 ) -> Iterator[_Task]:
-    """Yield a task for each model; records its output as begun when it is drawn.
+    """Yield a task for each model, and record its output as begun.
 
-    Where tasks may be done again, as their worker was lost, what is there by then is its output.
+    If a lost worker's tasks are repeated, a task may overwrite the output of its first attempt.
     """
     recipe = _recipe(options)
     for source, target in zip(sources, targets, strict=True):
@@ -175,7 +177,7 @@ def _tasks(
             output = os.path.relpath(target, out_dir)
             if resume and record.may_replace(output):
                 task = replace(
-                    task, options=replace(options, force=True), entry=record.entry.get(output)
+                    task, options=replace(options, force=True), entry=record.entries.get(output)
                 )
             elif not options.dry_run and (options.force or not os.path.lexists(target)):
                 record.begin(output)
@@ -185,9 +187,9 @@ def _tasks(
 
 
 def memory_needed(task: _Task) -> int:
-    """The bytes of memory that converting a model takes at most, as its file lets expect.
+    """Return the bytes of memory that converting a model is expected to take, by its file's size.
 
-    Measured: 0.1 GB, and 3 times the model's size where whole models are compared.
+    Measured: 0.1 GB, and 3 times the model's size if whole models are compared.
     """
     try:
         size = os.path.getsize(task.source)
@@ -197,7 +199,7 @@ def memory_needed(task: _Task) -> int:
 
 
 def _recipe(options: Options) -> dict[str, Any]:
-    """Return the options and versions that determine an output, as JSON would give them back."""
+    """Return the options and versions that decide what an output holds, as read back from JSON."""
     found = {name: value for name, value in asdict(options).items() if name not in _PERMISSIONS}
     for name in ("expand", "contract", "allow_ops"):
         found[name] = sorted(found[name])
@@ -219,7 +221,7 @@ def _convert(task: _Task) -> ModelResult:
     try:
         if task.entry is not None and task.entry.is_of(source, task.recipe, task.folder or ""):
             return ModelResult(source, target, 0, "skipped", "done before")
-        # Before it is read: what changes in between is then noticed the next time.
+        # Before the source is read, so that a change in between is noticed the next time.
         known = digest(source) if task.folder is not None and not task.options.dry_run else ""
         observer = draw if task.report_detail == "pictures" else None
         done = convert_file(source, task.target, task.options, observer=observer)
@@ -283,14 +285,14 @@ def _incomplete_result(outcome: ModelResult) -> ModelResult:
     return ModelResult(outcome.source, outcome.target, 2, "incomplete", detail, (note,))
 
 
-def _crash_result(task: _Task, how: CrashedCall) -> ModelResult:
-    if how.memory is not None:
+def _crash_result(task: _Task, crash: CrashedCall) -> ModelResult:
+    if crash.memory is not None:
         what = (
-            f"it takes more than {size_text(how.memory)} of memory, which is what one of many models "
-            "of its size may take; convert it by itself"
+            f"it takes more than {size_text(crash.memory)} of memory, the limit for a model of its "
+            "size among many; convert it by itself"
         )
         return _failure_result(task, OutOfMemoryError(what))
-    detail = f"the process that converted it ended with {how.cause}"
+    detail = f"the process that converted it ended with {crash.cause}"
     advice = "if that was ONNX Runtime checking the changed nodes, --no-check does without"
     note = joined([f"{task.source}: {detail}; {advice}"])
     return ModelResult(task.source, "", 1, "crashed", detail, (note,))
@@ -300,3 +302,12 @@ def exit_code(outcomes: Sequence[ModelResult]) -> int:
     """Return the command's exit code: 1 if any model cannot be converted, else the highest."""
     codes = {outcome.code for outcome in outcomes}
     return 1 if 1 in codes else max(codes, default=0)
+
+
+def summary_text(outcomes: Sequence[ModelResult]) -> str:
+    """Return a table with a line for each model, and the number of models by result."""
+    rows = [("MODEL", "RESULT", "")]
+    rows += [(item.source, item.state, item.detail) for item in outcomes]
+    states = Counter(item.state for item in outcomes)
+    counts = ", ".join(f"{number} {state}" for state, number in states.items())
+    return f"{table(rows)}\n{count(len(outcomes), 'model')}: {counts or 'nothing to do'}"

@@ -1,7 +1,7 @@
-"""Completion in Bash, which takes an ``=`` in a word for its end.
+"""Completion in Bash, which splits words at ``=``.
 
-Of ``--for opencv==4`` it would complete ``4`` alone, and offer nothing. What was typed is read from
-the line here, and what is offered begins where Bash has the word begin.
+For ``--for opencv==4`` it would complete the word ``4`` alone, and find nothing. So the words are
+read from the whole line here, and the completions begin where Bash's word begins.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 @add_completion_class
 class Bash(BashComplete):
-    """What Bash runs, and what it is answered."""
+    """The completion script for Bash, and its answers."""
 
     source_template = _SOURCE
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is begun, and that one."""
+        """Return the complete words of the line, and the incomplete last one."""
         line = os.environ["COMP_LINE"]
         words = split(line)[1:]
         begun = "" if not words or line[-1:].isspace() else words.pop()
         return words, begun
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """What fits, without what Bash takes for words before it."""
+        """Return the completions, without the part that Bash takes for earlier words."""
         ends = [mark for mark in "=:" if mark in os.environ.get("COMP_WORDBREAKS", "")]
         before = max((incomplete.rfind(mark) + 1 for mark in ends), default=0)
         found = super().get_completions(args, incomplete)
-        # Of an option with its value, --for=opencv, only the value is offered.
+        # For an option with its value, --for=opencv, only the value is completed.
         option, equals, _ = incomplete.partition("=")
         if equals and option.startswith("--"):
             before = max(before - len(option) - 1, 0)

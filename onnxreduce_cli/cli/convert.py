@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onnxreduce_cli.cli.many import check_cluster, make_pool, many_options
 from onnxreduce_cli.cli.options import (
     comparing_options,
     complete_contracted,
     complete_operators,
     complete_runtimes,
+    each_of,
     limit_options,
     preparation_options,
     type_option,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _parse_ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
-    """The option's value for `Options`."""
+    """Parse ``auto``, ``keep`` or a number."""
     if value == "auto":
         return "auto"
     if value == "keep":
@@ -51,12 +51,12 @@ def _parse_ir_version(_: click.Context, __: click.Parameter, value: str) -> Want
 
 
 def _parse_names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
-    """A list of names with commas between them."""
+    """Parse names with commas between them."""
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def _parse_operators(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """What a list of operators, or a file of one, has."""
+    """Parse a list of operators, or the name of a file with one."""
     if value is None:
         return ()
     from onnxreduce_cli.targets.allowed import listed_in
@@ -65,6 +65,25 @@ def _parse_operators(_: click.Context, __: click.Parameter, value: str | None) -
     if not found:
         raise click.BadParameter(f"{value!r} lists no operator")
     return found
+
+
+_MANY = (
+    click.option(
+        "--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1."
+    ),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Convert on the workers of the Dask scheduler at this address, tcp://host:8786, which "
+        "share --out-dir and the models' folders; pip install 'onnxreduce[cluster]'.",
+    ),
+    click.option(
+        "--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done."
+    ),
+)
+
+#: Gives a command the options of many models.
+_many_options = each_of(_MANY)
 
 
 @click.command(name="convert", cls=WithOptionalValues)
@@ -147,7 +166,7 @@ def _parse_operators(_: click.Context, __: click.Parameter, value: str | None) -
 @preparation_options
 @comparing_options
 @weight_options
-@many_options
+@_many_options
 @click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
@@ -177,7 +196,7 @@ def command(
     alone = jobs is None and cluster is None and not resume
     alone = alone and len(models) == 1 and out_dir is None
     if alone and not no_check and (given["verify"] or not given["dry_run"]):
-        prepare_checks()  # Before what takes long to import.
+        prepare_checks()  # Before the imports that take long.
     from onnxreduce_cli.engine.options import Options
 
     options = Options(**given, check=not no_check)
@@ -185,7 +204,7 @@ def command(
     if len(sources) == 1 and alone:
         return _convert_one(reporter, sources[0], output, options, verbose=verbose, quiet=quiet)
     _check_many(sources, output, out_dir, options, resume=resume)
-    check_cluster(cluster, jobs, out_dir)
+    _check_cluster(cluster, jobs, out_dir)
     chosen = _output_paths(sources, out_dir)
     where = make_pool(jobs, cluster, list(chosen), out_dir, options, quiet=quiet)
     return _convert_many(reporter, chosen, where, out_dir, options, resume=resume, quiet=quiet)
@@ -194,7 +213,7 @@ def command(
 def _sources(
     models: tuple[str, ...], output: str | None, out_dir: str | None, options: Options
 ) -> list[str]:
-    """The models, patterns expanded; options that contradict each other are refused."""
+    """Return the paths of the models, patterns expanded, after checking the options."""
     from onnxreduce_cli.batch.layout import matching_files
 
     options.validate()
@@ -206,7 +225,7 @@ def _sources(
 def _check_many(
     sources: list[str], output: str | None, out_dir: str | None, options: Options, *, resume: bool
 ) -> None:
-    """Refuse what cannot be done with several models."""
+    """Refuse options that do not go with several models."""
     if output is not None:
         raise click.UsageError("-o names one file; for several models name a folder: --out-dir DIR")
     if "-" in sources:
@@ -214,11 +233,56 @@ def _check_many(
     if resume and out_dir is None:
         raise click.UsageError("--resume needs the folder of an earlier run: --out-dir DIR")
     if options.in_place and out_dir is not None:
-        raise click.UsageError("say either --in-place or --out-dir")
+        raise click.UsageError("--in-place and --out-dir exclude each other: leave one out")
+
+
+def _check_cluster(address: str | None, jobs: int | None, out_dir: str | None) -> None:
+    """Refuse options that do not go with a cluster, which may convert a model a second time."""
+    if address is None:
+        return
+    if jobs is not None:
+        raise click.UsageError(
+            "--jobs and --cluster exclude each other, as a cluster has its own number of workers: "
+            "leave --jobs out"
+        )
+    if out_dir is None:
+        raise click.UsageError("--cluster needs a folder that all workers share: --out-dir DIR")
+
+
+def make_pool(
+    jobs: int | None,
+    address: str | None,
+    sources: Sequence[str],
+    out_dir: str | None,
+    options: Options,
+    *,
+    quiet: bool,
+) -> Pool:
+    """Return the pool that converts the models: processes here, or a cluster, which is checked."""
+    from onnxreduce_cli.batch.run import memory_needed
+
+    if address is None:
+        from onnxreduce_cli.batch.processes import Processes
+
+        return Processes(jobs or 1, memory=memory_needed)
+    from onnxreduce_cli.batch.cluster import Cluster
+    from onnxreduce_cli.model.file.document import make_folder
+
+    cluster = Cluster(address, memory_needed)
+    try:
+        if out_dir is not None and not options.dry_run:
+            make_folder(out_dir)
+        cluster.check(sources, out_dir)
+    except BaseException:
+        cluster.shutdown()
+        raise
+    if not quiet:
+        say(joined([f"dashboard: {cluster.dashboard}"]), err=True)
+    return cluster
 
 
 def _output_paths(sources: list[str], out_dir: str | None) -> dict[str, str | None]:
-    """Return the output path of each model; None where it lies beside the model."""
+    """Return the output path of each model; None if it lies beside the model."""
     from onnxreduce_cli.batch.layout import output_paths
 
     places = output_paths(sources, out_dir) if out_dir is not None else [None] * len(sources)
@@ -237,7 +301,7 @@ def _convert_one(
     from onnxreduce_cli.api.file_conversion import convert_file
 
     if reporter.to_stdout and source == "-" and output is None and not options.dry_run:
-        # The model of a stream goes to one, too.
+        # A model from standard input is written to standard output by default.
         raise click.UsageError("the model goes to standard output: name a file, --json FILE")
     pictures: list[ModelPicture | None] = []
 
@@ -273,7 +337,7 @@ def _convert_one(
 
 
 def _conversions(source: str, found: Converted | Exception, *, dry_run: bool) -> Conversions:
-    """What became of one model, as data."""
+    """Return the conversion of one model, or its failure, as data for a report."""
     from onnxreduce_cli.report.data import Conversions, converted_model, failed_model
 
     if isinstance(found, Exception):
@@ -283,7 +347,7 @@ def _conversions(source: str, found: Converted | Exception, *, dry_run: bool) ->
 
 @contextmanager
 def _each_blocker(reporter: Reporter) -> Iterator[None]:
-    """Say each blocker, not all those of one reason together, and end the program."""
+    """Print each blocker by itself, not grouped by reason, and end the program."""
     try:
         yield
     except ConversionError as error:
@@ -310,7 +374,7 @@ def _show_plan(reporter: Reporter, done: Converted, *, verbose: bool, quiet: boo
 def _show(reporter: Reporter, done: Converted, *, verbose: bool) -> None:
     from onnxreduce_cli.report.plan import changes_text, remarks
 
-    # Standard output is for the model where it goes there.
+    # If the model goes to standard output, text goes to standard error.
     to_stream = done.target == "-"
     reporter.say(changes_text(done, verbose=verbose), err=to_stream)
     _show_checks(reporter, done, err=to_stream)
@@ -319,7 +383,7 @@ def _show(reporter: Reporter, done: Converted, *, verbose: bool) -> None:
 
 
 def _show_checks(reporter: Reporter, done: Converted, *, err: bool) -> None:
-    """Say what running nodes and models found, if they were run."""
+    """Print the results of running nodes and models, if they were run."""
     from onnxreduce_cli.report.plan import check_lines
 
     for line in check_lines(done):
@@ -336,11 +400,10 @@ def _convert_many(
     resume: bool,
     quiet: bool,
 ) -> int:
-    from onnxreduce_cli.batch.run import convert_many, exit_code
-    from onnxreduce_cli.batch.summary import summary_text
+    from onnxreduce_cli.batch.run import convert_many, exit_code, summary_text
     from onnxreduce_cli.worker.process import end_current
 
-    end_current()  # What was started to check one model is of no use: each pool has its own.
+    end_current()  # The worker for a single model is not needed: each pool has its own.
     outcomes = {}
     results = convert_many(
         list(places),
@@ -349,9 +412,9 @@ def _convert_many(
         where,
         out_dir=out_dir,
         resume=resume,
-        reporter="pictures" if reporter.draws else "data" if reporter.wanted else "",
+        report_detail="pictures" if reporter.draws else "data" if reporter.wanted else "",
     )
-    # Closed where it is interrupted, so that the processes end before this one does.
+    # Closed after an interrupt, so that the processes end before this one does.
     with closing(results), progress_bar("converting") as progress:
         if progress is not None:
             progress(0, len(places), "")
@@ -359,7 +422,7 @@ def _convert_many(
             outcomes[outcome.source] = outcome
             if outcome.code or not quiet:
                 for note in outcome.notes:
-                    # In place of the progress bar, which is drawn again below.
+                    # Over the progress bar, which is drawn again below.
                     say(note, err=True, over_bar=progress is not None)
             if progress is not None:
                 progress(len(outcomes), len(places), outcome.source)

@@ -18,7 +18,7 @@ from onnxreduce_cli.cli.reporting import report_usage_error
 from onnxreduce_cli.cli.streams import prepare_streams, say
 from onnxreduce_cli.text import joined, wrapped
 
-#: Subcommands, each held by the module of this package that has its name, and what they do.
+#: The subcommands, each in the module of this package that has its name, and their help.
 _COMMANDS = {
     "convert": "Move a model to another opset.",
     "diff": "Show what differs between two models as graphs.",
@@ -72,8 +72,8 @@ class _Group(click.Group):
 
             near = get_close_matches(args[0], _COMMANDS, 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_COMMANDS)}."
-            text = click.UsageError(f"{error.message} {meant}", ctx)
-            raise _refused(text, args) from None
+            refused = click.UsageError(f"{error.message} {meant}", ctx)
+            raise _refused(refused, args) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -81,13 +81,13 @@ class _Group(click.Group):
 
 
 def _refused(error: click.UsageError, typed: list[str]) -> click.UsageError:
-    """Print the report of wrong usage of the program itself, if it is asked for."""
+    """Print the report of wrong usage of the program itself, if one is requested."""
     report_usage_error("onnxreduce", typed, error)
     return error
 
 
 def _show_versions(context: click.Context, _: click.Parameter, value: bool) -> None:
-    """Print the versions that a report of a fault needs."""
+    """Print the versions that a bug report needs."""
     if not value or context.resilient_parsing:
         return
     say(f"onnxreduce {__version__}")
@@ -121,7 +121,7 @@ def main() -> None:
     if "_ONNXREDUCE_COMPLETE" in os.environ:
         import_module("onnxreduce_cli.cli.bash")
     try:
-        # Without its standalone mode click gives the code of an early exit back.
+        # Without its standalone mode click returns the code of an early exit.
         sys.exit(cli(prog_name="onnxreduce", standalone_mode=False) or 0)
     except click.ClickException as error:
         _show(error)
@@ -134,7 +134,7 @@ def main() -> None:
 
 
 def _show(error: click.ClickException) -> None:
-    """Print what is wrong with the command line, as click does, which prints names as they are."""
+    """Print an error of usage as click does, but with names made printable."""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} -h' for help.\n", err=True)
     say(joined([f"Error: {error.format_message()}"]), err=True)

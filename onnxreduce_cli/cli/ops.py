@@ -24,7 +24,7 @@ def command(reporter: Reporter, operator: str | None, model: str | None) -> int:
     """
     if model is not None:
         if operator is not None:
-            raise click.UsageError("say either OPERATOR or --of MODEL")
+            raise click.UsageError("OPERATOR and --of MODEL exclude each other: leave one out")
         return _list(reporter, model)
     from onnxreduce_cli import schemas
     from onnxreduce_cli.report.operators import operator_text, operators_text
@@ -47,7 +47,7 @@ def command(reporter: Reporter, operator: str | None, model: str | None) -> int:
 
 
 def _list(reporter: Reporter, model: str) -> int:
-    """Print the operators of a model, one on a line."""
+    """Print the operators of a model, one per line."""
     from onnxreduce_cli.errors import errors_about
     from onnxreduce_cli.model.file.document import STREAM, load
     from onnxreduce_cli.model.types.facts import admit

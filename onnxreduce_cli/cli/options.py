@@ -1,6 +1,6 @@
-"""The options that commands share, and what a shell offers for them.
+"""The options that commands share, and their shell completion.
 
-Files are offered by `click.Path`, which every argument that is one has as its type.
+Files are completed by `click.Path`, the type of every argument that is a file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def each_of(options: Sequence[Callable[[Any], Any]]) -> Callable[[_Command], _Command]:
-    """Return a decorator that gives a command options, which its help shows in this order."""
+    """Return a decorator that adds options to a command, which its help shows in this order."""
 
     def decorate(command: _Command) -> _Command:
         for option in reversed(options):
@@ -34,7 +34,7 @@ _UNITS |= {f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)}
 
 
 def parse_size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """A number of bytes: ``1048576``, ``1MB`` (a million), ``512KiB`` (of 1024 each)."""
+    """Parse a number of bytes: ``1048576``, ``1MB`` (a million), ``512KiB`` (of 1024 each)."""
     if value is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?) *([a-z]*)", value.strip().lower())
@@ -43,7 +43,7 @@ def parse_size(_: click.Context, __: click.Parameter, value: str | None) -> int 
     return int(float(found[1]) * _UNITS[found[2]])
 
 
-# What a shell offers where a value is begun
+# Shell completion
 
 
 def _completions(names: list[str], begun: str, before: str = "") -> list[CompletionItem]:
@@ -54,14 +54,14 @@ def _completions(names: list[str], begun: str, before: str = "") -> list[Complet
 
 
 def complete_operators(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The operators of the default domain."""
+    """Complete operators of the default domain."""
     from onnxreduce_cli import schemas
 
     return _completions(list(schemas.operators()), begun)
 
 
 def complete_contracted(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Operators to contract to, and groups of them; of a list with commas, its last."""
+    """Complete operators to contract to, and groups of them; of a list, its last item."""
     from onnxreduce_cli.idioms.registry import GROUPS
 
     before, comma, last = begun.rpartition(",")
@@ -69,7 +69,7 @@ def complete_contracted(_: click.Context, __: click.Parameter, begun: str) -> li
 
 
 def complete_runtimes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The runtimes that are known; with ``==``, their versions."""
+    """Complete known runtimes; after ``==``, their versions."""
     from onnxreduce_cli.targets.reading import names, runtime
 
     name, sign, version = begun.partition("==")
@@ -80,11 +80,11 @@ def complete_runtimes(_: click.Context, __: click.Parameter, begun: str) -> list
 
 
 def complete_dims(context: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
-    """The dimensions of the model that was typed before."""
+    """Complete symbolic dimensions of the model that was typed before."""
     from onnxreduce_cli.errors import OnnxreduceError
     from onnxreduce_cli.model.file.document import load
 
-    # The option that is begun lacks its value, so that the words before it are not told apart yet.
+    # The option still lacks its value, so click has not parsed the words before it.
     try:
         graph = load(next(iter(context.args), "")).model.graph
     except (OnnxreduceError, OSError):
@@ -94,11 +94,11 @@ def complete_dims(context: click.Context, __: click.Parameter, begun: str) -> li
     return _completions([f"{name}=" for name in dict.fromkeys(filter(None, found))], begun)
 
 
-# How whole models are compared
+# The comparison of whole models
 
 
 def _parse_dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
-    """``batch=4`` and its like as sizes by name."""
+    """Parse texts such as ``batch=4`` into sizes by name."""
     found: dict[str, int] = {}
     for value in values:
         name, _sign, number = value.partition("=")
@@ -110,7 +110,7 @@ def _parse_dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) 
 
 
 def _parse_tolerance(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
-    """A tolerance as it is; NaN and what is below 0 would let nothing, or anything, agree."""
+    """Check a tolerance: with NaN or a negative number nothing, or anything, would agree."""
     if value is not None and not value >= 0:
         raise click.BadParameter(f"{value} is not 0 or more")
     return value
@@ -160,11 +160,11 @@ _COMPARING = (
 )
 
 
-#: Gives a command `pairs`, `inputs`, `dims`, `trials`, `seed`, `rtol` and `atol`.
+#: Adds `pairs`, `inputs`, `dims`, `trials`, `seed`, `rtol` and `atol` to a command.
 comparing_options = each_of(_COMPARING)
 
 
-# What running a model may take
+# The limits of running a model
 
 
 _LIMITS = (
@@ -186,11 +186,11 @@ _LIMITS = (
     ),
 )
 
-#: Gives a command `timeout` and `memory`, within which it runs whole models.
+#: Adds `timeout` and `memory` to a command, the limits of running whole models.
 limit_options = each_of(_LIMITS)
 
 
-# Where weights go
+# The storage of weights
 
 
 _WEIGHTS = (
@@ -217,15 +217,15 @@ _WEIGHTS = (
     click.option("--inline", is_flag=True, help="Put external data into the model's file."),
 )
 
-#: Gives a command the options of where weights go.
+#: Adds the options of the storage of weights to a command.
 weight_options = each_of(_WEIGHTS)
 
 
-# What is done to a whole model
+# Changes of a whole model
 
 
 def _parse_dtypes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """``bfloat16=float`` and its like as pairs."""
+    """Parse texts such as ``bfloat16=float`` into new dtypes by old ones."""
     found: dict[str, str] = {}
     for value in values:
         before, sign, after = value.partition("=")
@@ -261,12 +261,12 @@ _PREPARING = (
     ),
 )
 
-#: Gives a command the options of what is done to the whole model.
+#: Adds the options of changes of the whole model to a command.
 preparation_options = each_of(_PREPARING)
 
 
 def _parse_types(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """``y=uint8`` and its like as types by name; of a name, too, ``=`` may be part."""
+    """Parse texts such as ``y=uint8`` into types by name; names may have ``=`` in them."""
     found: dict[str, str] = {}
     for value in values:
         name, _sign, text = value.rpartition("=")
@@ -277,7 +277,7 @@ def _parse_types(_: click.Context, __: click.Parameter, values: tuple[str, ...])
     return found
 
 
-#: Adds ``--type``, as ``types``.
+#: Adds ``--type`` to a command, as `types`.
 type_option = click.option(
     "--type",
     "types",

@@ -1,4 +1,4 @@
-"""The command line as a program of its own: how its process starts and ends."""
+"""The start and the end of the process of the command line."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import signal
 import sys
 from contextlib import suppress
 
-#: New objects after which the garbage collector looks for cycles among them; usually 700. To
-#: convert 100,000 nodes makes 300,000, which live until the program ends.
+#: The number of new objects after which the garbage collector runs; by default 700. Converting
+#: 100,000 nodes makes 300,000 objects, which live until the program ends.
 COLLECTED_AFTER = 1_000_000
 
 
 def program() -> None:
-    """Run the command line as a program of its own, which starts and ends quickly.
+    """Run the command line as a program that starts and ends quickly.
 
-    The interpreter would free what is left object by object, some seconds' work after a model of
-    a million nodes, and the collector would look through everything that is imported many times.
+    The interpreter would free all objects one by one at its end, which takes some seconds after a
+    model of a million nodes, and the collector would scan all imported modules many times.
     """
     gc.set_threshold(COLLECTED_AFTER)
-    # SIGTERM ends it as an exception does: temporary files are removed, processes stopped.
+    # SIGTERM ends it like an exception: temporary files are removed, processes are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        # Not above: to import it makes objects too, and may be interrupted.
+        # Not at the top: the import makes objects too, and may be interrupted.
         from onnxreduce_cli.cli.main import main
 
         main()
@@ -33,21 +33,21 @@ def program() -> None:
     except KeyboardInterrupt:
         code = 130
     except OSError:
-        code = 2  # Standard error takes nothing: not even what is wrong can be told.
+        code = 2  # Standard error cannot be written, so the error cannot be printed.
     atexit._run_exitfuncs()
     os._exit(_flushed(code))
 
 
 def _flushed(code: int) -> int:
-    """Write what the standard streams still hold; return the exit code, 2 if that cannot be.
+    """Flush the standard streams, and return the exit code: 2 if it was 0 and flushing fails.
 
-    What could not be written before, and was told, is still there, and cannot be now.
+    Text that could not be written before, with an error, is still buffered, and fails again.
     """
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (BrokenPipeError, ValueError):
-            continue  # Its reader has stopped, which is no fault, or it is closed.
+            continue  # Its reader has stopped, which is no error, or it is closed.
         except OSError as error:
             if not code:
                 code = 2

@@ -1,4 +1,4 @@
-"""What every command tells, on the terminal and as files: one report, and its renderings."""
+"""The output of every command, on the terminal and as files: one report and its renderings."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 #: Standard output as the file of ``--json``.
 _STREAM = "-"
 
-#: What an option that may stand without its value means then.
+#: The values of options that may stand without one.
 _ALONE = {"--strip-metadata": "all", "--json": _STREAM}
 
 
-#: Where a call's context notes that what fails from there on is told by its own report.
-_REPORTS_ERRORS = f"{__name__}.tells"
+#: The key by which a command's context notes that the command reports its own errors from there on.
+_REPORTS_ERRORS = f"{__name__}.reports_errors"
 
 
 class WithOptionalValues(click.Command):
     """A command with options that may stand without their values.
 
-    Such an option takes no next word, which may be a model; but ``--json`` one that ends in
-    ``.json`` and names no file that is there but is no report.
+    The word after such an option is not its value, as it may be a model. Only ``--json`` takes a
+    word that ends in ``.json``, unless it names an existing file that is no report.
 
-    Where standard output is to have the report, it has one of wrong usage, too; files are left
-    alone then, as one may be a model that was named by mistake.
+    If the report goes to standard output, wrong usage is reported there too; files are not written
+    then, as one may be a model that was named by mistake.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -57,7 +57,7 @@ class WithOptionalValues(click.Command):
 
 
 def _with_values(args: list[str]) -> list[str]:
-    """What was typed, with a value for each option that stands without its own."""
+    """Return the arguments with a value for each option that stands without one."""
     end = args.index("--") if "--" in args else len(args)
     given: list[str] = []
     words = args[:end]
@@ -70,12 +70,12 @@ def _with_values(args: list[str]) -> list[str]:
 
 
 def report_usage_error(command: str, args: list[str], error: Exception) -> None:
-    """Print the report of wrong usage where what was typed asks for a report on standard output.
+    """Print the report of wrong usage if the arguments request a report on standard output.
 
     Args:
-        command: the command, or that of the program.
-        args: what was typed after it.
-        error: what is wrong with it.
+        command: the name of the command, or of the program.
+        args: the arguments.
+        error: the error of usage.
     """
     given = _with_values(args)
     end = given.index("--") if "--" in given else len(given)
@@ -96,17 +96,17 @@ def _names_report(word: str) -> bool:
 
 
 class Reporter:
-    """What a command tells: text as it goes, and at the end a report in the forms asked for.
+    """The output of a command: text as it runs, and at the end a report in the requested forms.
 
     Attributes:
-        to_stdout: whether the report takes standard output, where then nothing else goes.
-        content: what was found, made when it is asked for; None as long as there is nothing.
-        content_of: what is found of a command that fails, made of the exception.
-        pictures: what a page shows of each model, made when it is asked for.
+        to_stdout: whether the report goes to standard output, where then nothing else is printed.
+        content: returns the content of the report; None as long as there is none.
+        failure_content: returns the content of the report for an exception; None for the default.
+        pictures: returns a picture of each model, for a page.
     """
 
     def __init__(self, command: str, files: dict[str, str | None]) -> None:
-        """Take the files to write, by the form of each."""
+        """Prepare a report for the files to write, by the form of each."""
         self._command = command
         self._files = {form: path for form, path in files.items() if path is not None}
         self._annotates = os.environ.get("GITHUB_ACTIONS") == "true" and "junit" in files
@@ -117,21 +117,21 @@ class Reporter:
 
     @property
     def draws(self) -> bool:
-        """True if a page is wanted."""
+        """True if a page, which shows pictures, is requested."""
         return "html" in self._files
 
     @property
     def wanted(self) -> bool:
-        """True if there is a report to make, beside the text."""
+        """True if a report is requested beside the text."""
         return bool(self._files) or self._annotates
 
     def say(self, text: str, *, err: bool = False) -> None:
-        """Print a text, unless standard output has the report."""
+        """Print a text, unless the report goes to standard output."""
         if err or not self.to_stdout:
             say(text, err=err)
 
     def finish(self, exit_code: int) -> None:
-        """Write the report of a command that ends in order."""
+        """Write the report of a command that has not failed."""
         if self.wanted:
             assert self.content is not None
             self._write(exit_code, self.content())
@@ -168,7 +168,7 @@ class Reporter:
                 file.write(f"{text}\n".encode())
 
     def _renderings(self, report: Report) -> Iterator[tuple[str, str]]:
-        """Each form that was asked for, with its file."""
+        """Yield the report in each requested form, with the path of its file."""
         found = report.to_dict()
         for form, path in self._files.items():
             if form == "html":
@@ -182,7 +182,7 @@ class Reporter:
         if self._annotates:
             from onnxreduce_cli.report.github import annotation_lines
 
-            # A runner reads both streams; standard output may be a model, or JSON.
+            # GitHub's runner reads both streams; standard output may be a model, or JSON.
             for line in annotation_lines(report.to_dict()):
                 say(line, err=True)
 
@@ -242,13 +242,13 @@ _OPTIONS = {
 
 
 def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
-    """Let a command tell what it found, as text and in `forms`, and end by its exit code.
+    """Return a decorator that adds the options of reports to a command and ends the program.
 
     The command gets a `Reporter` as ``reporter``, sets its `content`, and returns its exit code.
 
     Args:
-        command: its name.
-        forms: the forms beside the text and JSON: ``junit``, ``code_quality``, ``html``.
+        command: the command's name.
+        forms: the forms beside text and JSON: ``junit``, ``code_quality``, ``html``.
     """
     wanted = ("json", *forms)
 
@@ -275,7 +275,7 @@ def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Calla
 
 
 def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:
-    """Refuse to write a report over what a command reads or writes, or twice into one file."""
+    """Refuse to write a report over a file of the command, or two reports into one file."""
     if files["json"] == _STREAM and given.get("output") == _STREAM:
         raise click.UsageError("-o - sends the model to standard output: name a file, --json FILE")
     others = [item for value in given.values() for item in _texts(value)]
@@ -291,7 +291,7 @@ def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts of an option's value, each of which may be a path."""
+    """Return the texts of an option's value, which may be paths."""
     values = value if isinstance(value, tuple | list) else [value]
     return [item for item in values if isinstance(item, str)]
 

@@ -1,4 +1,4 @@
-"""What a project states once: ``[tool.onnxreduce]`` of its pyproject.toml."""
+"""A project's settings: ``[tool.onnxreduce]`` of its pyproject.toml."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def _parse_number(value: object) -> float:
     return float(value)
 
 
-#: What the table may say: the parameter that it stands for, how it is read, and the options that
-#: say something else, each of which leaves it out.
+#: The settings: the parameter that each sets, its parser, and the options that override it.
 _SETTINGS: Mapping[str, tuple[str, Callable[[object], Any], tuple[str, ...]]] = {
     "for": ("runtime", _parse_text, ("opset", "allow_ops")),
     "contract": ("contract", _parse_names, ()),
@@ -57,24 +56,24 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[object], Any], tuple[str, ...]]] = 
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command what the project states where the command line says nothing."""
+    """Fill in the project's settings for options that the command line does not give."""
 
     @wraps(command)
     def call(**given: Any) -> None:
         context = click.get_current_context()
 
-        def is_said(name: str) -> bool:
+        def is_given(name: str) -> bool:
             return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
 
         path, stated = _read_settings()
         for name, value in stated.items():
             parameter, _, others = _SETTINGS[name]
-            if parameter not in given or any(map(is_said, (parameter, *others))):
+            if parameter not in given or any(map(is_given, (parameter, *others))):
                 continue
-            # Tolerances are for comparing whole models, which a conversion only does if asked to.
+            # Tolerances are for comparing whole models: a conversion does so with --verify alone.
             if parameter in ("rtol", "atol") and not given.get("verify", True):
                 continue
-            # Not above: what it brings takes longer than most projects, which state nothing.
+            # Not at the top: the import takes long, and most projects have no settings.
             from onnxreduce_cli.engine.options import Options
 
             try:
@@ -88,10 +87,10 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _read_settings() -> tuple[Path | None, dict[str, Any]]:
-    """The nearest pyproject.toml, from this folder upward, and what it states.
+    """Return the nearest pyproject.toml, from this folder upward, and its settings.
 
     Raises:
-        UsageError: it is no TOML, or states what is not known.
+        UsageError: it is no TOML, or has an unknown setting or a wrong value.
     """
     here = Path.cwd()
     path = next(
@@ -106,7 +105,7 @@ def _read_settings() -> tuple[Path | None, dict[str, Any]]:
         return None, {}
     try:
         text = path.read_text(encoding="utf-8")
-        # To parse one takes some milliseconds.
+        # Parsing takes some milliseconds.
         table = _parse_table(text) if "onnxreduce" in text else {}
     except (OSError, ValueError) as error:  # It is not UTF-8, or no TOML.
         raise click.UsageError(f"{path} cannot be read: {error}") from error
@@ -119,7 +118,7 @@ def _read_settings() -> tuple[Path | None, dict[str, Any]]:
             found[name] = _SETTINGS[name][1](value)
         except TypeError as error:
             raise click.UsageError(
-                f"{path}: {name} of {_TABLE} is {error}, not {value!r}"
+                f"{path}: {name} of {_TABLE} must be {error}, not {value!r}"
             ) from None
     return path, found
 

@@ -1,6 +1,6 @@
-"""Standard streams, which may be closed, full, or read by somebody who stops.
+"""The standard streams, which may be closed, full, or pipes whose reader has stopped.
 
-On a terminal they have colours, and bars that show progress.
+On a terminal they have colours and progress bars.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.text import printable
 
-#: What stands for our own signs where a stream's encoding lacks them, as on Windows in a pipe.
+#: Replacements of our own signs if a stream's encoding lacks them, as on Windows in a pipe.
 _REPLACEMENTS = {"→": "->", "√": "sqrt"}
 _HANDLER = "onnxreduce-plainly"
 
 
 def _replace_sign(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write a sign in others, or as its number where it is none of ours."""
+    """Replace a sign that the encoding lacks, by others or by its number."""
     if (
         isinstance(error, UnicodeEncodeError)
         and (sign := error.object[error.start]) in _REPLACEMENTS
@@ -39,22 +39,22 @@ codecs.register_error(_HANDLER, _replace_sign)
 
 
 def prepare_streams() -> None:
-    """Make the standard streams fit to use, whatever they are."""
+    """Make closed standard streams and any encoding safe to use."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # Else the next file that is opened gets the number of a stream that was closed, and
-            # whatever a library prints goes into it.
+            # Else the next file that is opened gets the number of the closed stream, and a library
+            # that prints would write into it.
             os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # Names of files and nodes may hold what the encoding cannot show.
+            # Names of files and nodes may have signs that the encoding lacks.
             stream.reconfigure(errors=_HANDLER)
 
 
-#: How the lines that say how a command ended begin, or the cells of a table that say it of a model.
-#: What a model is called stands in quotes, after a colon, or further in.
+#: Patterns of the results of commands at the beginning of lines, and of models in cells of tables.
+#: Names of models are in quotes, after a colon, or further on, so that they do not match.
 _GOOD = r"EQUIVALENT|can be converted"
 _BAD = r"NOT EQUIVALENT|NOT VERIFIED|cannot be converted|Error"
 _COLOURS = (
@@ -67,7 +67,7 @@ _COLOURS = (
 
 
 def coloured(line: str) -> str:
-    """A line with its first word that tells how something ended in colour."""
+    """Return a line with the first result in it, such as ``EQUIVALENT``, in colour."""
     for pattern, colour in _COLOURS:
         found = re.search(pattern, line)
         if found:
@@ -77,26 +77,26 @@ def coloured(line: str) -> str:
 
 
 def _wants_colours() -> bool | None:
-    """False where the user wants no colours; None where the stream decides: a pipe has none."""
+    """Return False if the user wants no colours; None if the stream decides: a pipe has none."""
     return False if os.environ.get("NO_COLOR") else None
 
 
-#: Where a progress bar is drawn: back to its beginning, and clear the line.
+#: Moves the cursor to the beginning of the line and clears it, as for a progress bar.
 _CLEAR = "\r\x1b[K"
 
 
 def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
-    """Print a text on standard output or error; of control characters only newlines remain.
+    """Print a text on standard output or error, without control characters except newlines.
 
-    A reader may close the pipe early, which does not change the exit code: the rest is dropped.
+    If a reader closes the pipe early, the rest is dropped, and the exit code does not change.
 
     Args:
         text: lines, in which quoted names have no newlines: see `onnxreduce_cli.text.joined`.
         err: whether it goes to standard error.
-        over_bar: whether it takes the place of a progress bar.
+        over_bar: whether it replaces a progress bar.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the stream cannot be written.
     """
     try:
         shown = "\n".join(coloured(printable(line)) for line in text.split("\n"))
@@ -110,7 +110,7 @@ def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
 
 
 def standard_input() -> IO[bytes]:
-    """Standard input.
+    """Return standard input as bytes.
 
     Raises:
         UsageError: it is closed.
@@ -121,13 +121,13 @@ def standard_input() -> IO[bytes]:
 
 
 def standard_output() -> IO[bytes] | None:
-    """Standard output; None where it is closed."""
+    """Return standard output as bytes; None if it is closed."""
     return None if sys.stdout is None else sys.stdout.buffer
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress | None]:
-    """A progress bar on stderr, drawn from the first report on; None if that is no terminal."""
+    """Show a progress bar on stderr from the first call on; None if that is no terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return

@@ -10,7 +10,7 @@ from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.streams import progress_bar
 from onnxreduce_cli.text import LINE, wrapped
 
-#: The executors that run, for each value of ``--executor``.
+#: The executors for each value of ``--executor``.
 EXECUTORS = {
     "both": ("onnxruntime", "numpy"),
     "onnxruntime": ("onnxruntime",),

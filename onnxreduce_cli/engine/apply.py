@@ -1,4 +1,4 @@
-"""Applying a plan: the edits that were planned, with no step and no decision left."""
+"""Apply a plan: make the edits that were planned; no step runs and nothing is decided here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def apply_plan(plan: SitePlan, model: ModelProto) -> None:
 
 def _edit(plan: SitePlan) -> None:
     model_input, request = plan.input, plan.request
-    # Looked up before the first edit: facts are read from the model as it was.
+    # Computed before the first edit: facts are read from the model as it was.
     stated = list(types_to_state(plan.facts, request.target, model_input.scopes, plan.sites))
     if not plan.changes_nothing:
         _withdraw_shapes(plan)
@@ -61,7 +61,7 @@ def _edit(plan: SitePlan) -> None:
 
 
 def _edits(plan: SitePlan) -> defaultdict[int, Edits]:
-    """The replacements and removals by the identity of a scope."""
+    """Return the replacements and removals by the identity of a scope."""
     edits: defaultdict[int, Edits] = defaultdict(Edits)
     for site in plan.sites:
         made = (site.result, site.successors, site.taken_over, site.initializers)
@@ -72,10 +72,10 @@ def _edits(plan: SitePlan) -> defaultdict[int, Edits]:
 
 
 def _withdraw_shapes(plan: SitePlan) -> None:
-    """Leave out what the model states of shapes that is no fact of every run.
+    """Remove shapes from the model's value infos that need not hold in every run.
 
-    That is dimensions of negative numbers, and in value_info shapes that hold for the default of an
-    initializer alone: ONNX Runtime plans its memory by those that are stated.
+    These are negative dimensions, and shapes that follow from the default value of an initializer
+    that callers can override: ONNX Runtime plans its memory by the shapes that value infos state.
     """
     stated = plan.facts.model.stated
     for scope in plan.input.scopes:

@@ -1,4 +1,4 @@
-"""Avoiding what a runtime gets wrong or refuses: such a node is written in another way."""
+"""Rewrite nodes that a runtime computes wrong or refuses."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
     from onnxreduce_cli.targets.verdict import Hit
 
-#: Names of what was written already on the way to a node: none of it is written again.
+#: Names of the rewrites that led to a node: none of them is made again.
 AttemptedRewrites = frozenset[str]
 
 
 class Rewrite(NamedTuple):
-    """What is written in place of a node.
+    """Another way to write a node.
 
     Attributes:
-        context: the node, and the nodes that were emitted.
-        name: of what was written.
-        description: why and how, for people.
+        context: the node, and the nodes that were emitted in its place.
+        name: the rewrite's name.
+        description: why and how the node is rewritten, for people.
     """
 
     context: Context
@@ -36,7 +36,7 @@ class Rewrite(NamedTuple):
 
 
 class Avoidance:
-    """What one runtime gets wrong or refuses at one opset."""
+    """The nodes that one runtime computes wrong or refuses at one opset, and their rewrites."""
 
     def __init__(self, runtime: Target, opset: int) -> None:
         """Prepare.
@@ -51,16 +51,16 @@ class Avoidance:
         self._operators: frozenset[str] = frozenset().union(*found)
 
     def affects(self, op_type: str) -> bool:
-        """Return whether there may be something to avoid of nodes of an operator."""
+        """Return whether the runtime may compute nodes of an operator wrong, or refuse them."""
         if op_type in self._operators:
             return True
         return self._runtime.lacks(op_type, self._opset) is not None
 
     def hit(self, site: Site, context: Context) -> Hit | None:
-        """Return what the runtime gets wrong of a node, or why it refuses it, and note it.
+        """Return what the runtime computes wrong for a node, or why it refuses it; None if neither.
 
         Args:
-            site: what is done for.
+            site: the site that the node belongs to, on which the result is noted.
             context: the node, as it would be in the model.
         """
         op_type = context.node.op_type
@@ -77,18 +77,18 @@ class Avoidance:
     def rewrites(
         self, hit: Hit, context: Context, tried: AttemptedRewrites, failed: list[Blocked]
     ) -> Iterator[Rewrite]:
-        """Write a node in each other way that there is.
+        """Rewrite a node in each way that is known.
 
         Args:
-            hit: what speaks against the node.
+            hit: why the runtime must not get the node.
             context: the node.
-            tried: what was written in place of what led to the node.
-            failed: is told why some of them cannot be.
+            tried: the rewrites that led to the node.
+            failed: the reasons why some of the rewrites are not possible are appended.
         """
         op_type, form = context.node.op_type, "any" if hit.quirk is None else hit.quirk.form
         from onnxreduce_cli.targets.forms import undecided
 
-        # What stands for one form may be wrong for others.
+        # A rewrite that is right for one form may be wrong for others.
         unknown = undecided(context, form)
         if unknown is not None:
             failed.append(unknown)
@@ -108,17 +108,17 @@ class Avoidance:
                 yield Rewrite(fresh, name, f"{self._label} {_effect_text(hit)}: {item.description}")
 
     def blocked(self, hit: Hit, failed: Sequence[Blocked]) -> Blocked:
-        """What is said of a node in place of which nothing can be written.
+        """Return why a node blocks that cannot be rewritten.
 
         Args:
-            hit: what speaks against the node.
-            failed: why other ways to write it cannot be; the first is told.
+            hit: why the runtime must not get the node.
+            failed: why the rewrites are not possible; the first reason is reported.
         """
         source = "" if hit.source is None else f" ({hit.source})"
         advice = self._runtime.advice
         reason = (
-            f"{self._label} {_effect_text(hit)}, and nothing else can be written in its place at opset "
-            f"{self._opset}{source}"
+            f"{self._label} {_effect_text(hit)}, and nothing else can be written in its place at "
+            f"opset {self._opset}{source}"
         )
         for first in failed[:1]:
             reason = f"{reason}; {first.reason}"
@@ -135,7 +135,7 @@ def _effect_text(hit: Hit) -> str:
 
 
 def blocked_by_domain(runtime: Target, node: NodeProto, imported: int) -> Blocked | None:
-    """Return why a runtime does not take a node of another domain, which stays as it is.
+    """Return why a runtime does not take a node of another domain; None if it does.
 
     Args:
         runtime: the runtime.

@@ -1,4 +1,4 @@
-"""Changes of nodes as data, one by one and those alike together."""
+"""Changes of nodes as data, one by one and equal ones grouped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from onnxreduce_cli.text import (
     without_values,
 )
 
-#: Where there are more kinds of changes, those that differ in values alone become one.
+#: Where there are more groups of changes, those that differ in values alone become one.
 _KINDS = 12
 
-#: Of more operators that take a node's place the first ones are named.
+#: If more operators than this take a node's place, only the first ones are named.
 _NAMED = 4
 
 
@@ -33,14 +33,14 @@ class Change(Serializable):
         node: the node's name, or a description by its first output where it has none.
         op_type: its operator.
         scope: where it is: empty for the main graph, else the path of subgraphs or the function.
-        edits: what happened to this node, such as ``axes [-1] → attribute``; may be empty where
+        edits: how the node itself changed, such as ``axes [-1] → attribute``; may be empty where
             other operators take its place.
         result: the operators of the nodes that take its place.
         warnings: remarks that a user should read.
-        nodes: how many nodes take its place, with those in graphs that they bring.
-        control_flow: the operators with graphs (If, Loop, Scan) that the node brings.
-        absorbed: the operators of the nodes before it that go with it, as one node takes the place
-            of them all.
+        nodes: how many nodes take its place, those in their subgraphs included.
+        control_flow: the operators with subgraphs (If, Loop, Scan) that take its place.
+        absorbed: the operators of the nodes before it that are removed with it, where one node
+            takes the place of them all.
     """
 
     EXTRA_FIELDS: ClassVar = ("summary",)
@@ -56,10 +56,10 @@ class Change(Serializable):
     absorbed: tuple[str, ...] = ()
 
     def followed_by(self, later: Change) -> Change:
-        """What became of the node where one of those in its place changed once more.
+        """Return this change combined with a later one of the node's replacement.
 
         Args:
-            later: what became of that; it is of the same name.
+            later: the change of the replacement, which has the node's name.
         """
         place = self.result.index(later.op_type) if later.op_type in self.result else 0
         return replace(
@@ -78,12 +78,12 @@ class Change(Serializable):
         return not self.edits and self.result == (self.op_type,)
 
     def __repr__(self) -> str:
-        """The node, and what became of it."""
+        """Return the change in one line: the node and its replacement."""
         return printable(f"<Change {self.summary}: {shortened(self.node)}>")
 
     @property
     def summary(self) -> str:
-        """What became of the node: ``ReduceMean: axes [-1] → attribute``."""
+        """The change in one line: ``ReduceMean: axes [-1] → attribute``."""
         return _summary(self.op_type, [self])
 
     def _repr_html_(self) -> str:
@@ -91,7 +91,7 @@ class Change(Serializable):
 
 
 class ChangeGroup(NamedTuple):
-    """Changes alike: of nodes of one operator, the same but for values.
+    """Changes of several nodes of one operator that are equal, or differ only in values.
 
     Attributes:
         changes: the changes, at least one.
@@ -101,20 +101,20 @@ class ChangeGroup(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """What became of the nodes: ``29 LayerNormalization → ReduceMean, ... (+232 nodes)``."""
+        """The changes in one line: ``29 LayerNormalization → ReduceMean, ... (+232 nodes)``."""
         return _summary(f"{len(self.changes):,} {self.changes[0].op_type}", self.changes)
 
     @property
     def names(self) -> str:
-        """The first nodes' names, and how many follow."""
+        """The names of the first nodes, and how many follow."""
         first = self.changes[:LISTED]
         return listed([node_in_scope(item.node, item.scope) for item in first], len(self.changes))
 
 
 def grouped(changes: Sequence[Change]) -> list[ChangeGroup]:
-    """Put changes together that are alike, in the order of the first of each kind.
+    """Group equal changes, in the order of the first of each group.
 
-    Where that leaves many, those that differ in values alone are alike.
+    If that leaves many groups, changes that differ in values alone are grouped too.
     """
     found = _groups_by(changes, _exact_key)
     return found if len(found) <= _KINDS else _groups_by(changes, _key_without_values)
@@ -137,9 +137,11 @@ def _groups_by(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> 
 
 
 def _summary(op_types: str, changes: Sequence[Change]) -> str:
-    """What became of nodes: other operators, and how many more nodes that are, then the edits."""
+    """Return changes in one line: the new operators, how many more nodes these are, the edits."""
     texts = dict.fromkeys([change.edits for change in changes])
-    edits = "; ".join(dict.fromkeys(common_text(alike) for alike in zip(*texts, strict=True)))
+    edits = "; ".join(
+        dict.fromkeys(common_text(same_edit) for same_edit in zip(*texts, strict=True))
+    )
     became = _result_text(changes[0])
     added = sum(change.nodes - 1 - len(change.absorbed) for change in changes)
     if added:
@@ -150,7 +152,7 @@ def _summary(op_types: str, changes: Sequence[Change]) -> str:
 
 
 def _result_text(change: Change) -> str:
-    """The operators that take a node's place, if that is not one of its own."""
+    """Return the operators that take a node's place; empty for one node of its own operator."""
     result, absorbed = change.result, change.absorbed
     if absorbed:
         return f" with {_operators_text(absorbed)} before it → {_operators_text(result)}"

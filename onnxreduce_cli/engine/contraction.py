@@ -1,6 +1,6 @@
-"""Contracting: the nodes of an idiom become one, at the opset reached.
+"""Contraction: one node at the target opset replaces the nodes of an idiom.
 
-The node that takes their place stands for the last of them. Nobody reads the others any more.
+The new node takes the place of the last of them. No other node reads the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from onnxreduce_cli.model.types.facts import Facts
 if TYPE_CHECKING:
     from onnxreduce_cli.idioms.idiom import Idiom
 
-#: Below it operators broadcast in other ways.
+#: Below this opset operators broadcast in other ways.
 _FIRST_SOURCE = 7
 
 
@@ -35,10 +35,10 @@ class Contraction:
     """Nodes of a scope that become one.
 
     Attributes:
-        idiom: what they stand for.
-        found: the nodes.
-        absorbed: those that go, in order: all but the last.
-        around: their scope.
+        idiom: the idiom that the nodes match.
+        found: the match.
+        absorbed: the nodes that are removed, in order: all but the last.
+        around: the scope of the nodes.
     """
 
     idiom: Idiom
@@ -47,10 +47,10 @@ class Contraction:
     around: _IndexedScope
 
     def emit(self, context: Context, site: Site) -> None:
-        """Replace the last node, and note for its site what the replacement rests on.
+        """Replace the last node, and note on its site which nodes the replacement computes.
 
         Raises:
-            NoMatchError: it cannot be the composite operator.
+            NoMatchError: the nodes are not equivalent to the composite operator.
         """
         op_type = self.idiom.op_type
         attributes = dict(self.idiom.condition(context, self.found))
@@ -71,7 +71,7 @@ class Contraction:
 
 
 def _dims(context: Context) -> dict[str, Dims]:
-    """The dimensions of what emitted nodes read, equal ones by one name where their makers tell."""
+    """Return the dimensions of the emitted nodes' inputs; equal symbolic ones get one name."""
     from onnxreduce_cli.idioms.sizes import DimensionOrigins
 
     sizes = DimensionOrigins(context)
@@ -85,7 +85,7 @@ def _dims(context: Context) -> dict[str, Dims]:
 
 
 def _check_input_types(context: Context, op_type: str, inputs: Sequence[str]) -> None:
-    """Refuse inputs of types that an operator may not take."""
+    """Raise NoMatchError if an operator does not allow the type of one of its inputs."""
     allowed = schemas.allowed_types(op_type, context.op.opset)
     for index, name in enumerate(inputs):
         kind = context.kind(name)
@@ -96,13 +96,13 @@ def _check_input_types(context: Context, op_type: str, inputs: Sequence[str]) ->
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A node that looks like the last one of an idiom, and is not.
+    """A node that looks like the last one of an idiom, but is not.
 
     Attributes:
         scope: where the node is.
         node: the node.
         op_type: the operator that the idiom stands for.
-        reason: why not.
+        reason: why the idiom does not match.
     """
 
     scope: Scope
@@ -111,13 +111,13 @@ class NearMiss:
     reason: str
 
     def __str__(self) -> str:
-        """The node, the operator, and why not."""
+        """Return the node, the operator, and why the idiom does not match, in one line."""
         where = node_in_scope(self.scope.describe(self.node), self.scope.label)
         return f"{self.node.op_type} {where} might end a {self.op_type}, but {self.reason}"
 
 
 class _IndexedScope:
-    """One scope, as `matching` asks for it."""
+    """A scope with what `matching` looks up in it: producers, constants, ranks, uses."""
 
     def __init__(self, facts: Facts, scope: Scope, reads: Counter[str]) -> None:
         assert scope.opset is not None
@@ -129,16 +129,16 @@ class _IndexedScope:
         self._positions = {id(node): index for index, node in enumerate(scope.nodes)}
 
     def others(self, match: PatternMatch) -> tuple[NodeProto, ...]:
-        """The nodes of a match but the last one, in the order of the scope."""
+        """Return the nodes of a match without the last one, in the order of the scope."""
         nodes = {id(n): n for output, n in match.nodes.items() if output != match.pattern.result}
         return tuple(sorted(nodes.values(), key=lambda node: self._positions[id(node)]))
 
     def behind(self, match: PatternMatch, given: Collection[str] = ()) -> tuple[NodeProto, ...]:
-        """The same with the nodes that make what is read aside, as far as the inputs.
+        """Return these nodes and those that compute the match's other operands from its inputs.
 
         Args:
-            match: the nodes.
-            given: what else is an input.
+            match: the match.
+            given: further names that count as inputs.
         """
         nodes = {id(node): node for node in self.others(match)}
         waiting = [match[name] for name in match.pattern.asides]
@@ -166,10 +166,10 @@ class _IndexedScope:
 
 
 class Contractor:
-    """Finds the nodes of a model that idioms describe.
+    """Finds the nodes of a model that match idioms.
 
     Attributes:
-        near: what looks like an idiom and is none.
+        near_misses: the nodes that look like an idiom's last one, but are not.
     """
 
     def __init__(self, facts: Facts, operators: frozenset[str], target: int) -> None:
@@ -188,11 +188,11 @@ class Contractor:
     def note_near_miss(
         self, scope: Scope, node: NodeProto, idiom: Idiom, error: NoMatchError
     ) -> None:
-        """Note that what looked like an idiom cannot be one."""
+        """Note that a node looked like the last one of an idiom, but is not."""
         self.near_misses.append(NearMiss(scope, node, idiom.op_type, str(error)))
 
     def find(self, scope: Scope) -> Iterator[tuple[NodeProto, list[Contraction]]]:
-        """The nodes of a scope that idioms may end in, the last first, each with what it may be."""
+        """Yield the nodes of a scope that may end an idiom, last first, with their contractions."""
         if not self._by_root or scope.opset is None or scope.opset < _FIRST_SOURCE:
             return
         if self._facts.model.training_info:
@@ -216,7 +216,7 @@ class Contractor:
                 yield Contraction(idiom, found, around.others(match), around)
 
     def _reads_in(self, scope: Scope) -> Counter[str]:
-        """How often each name is read in a scope's tree; an output of a graph is read, too."""
+        """Return how often each name is used in a scope's tree, uses as graph outputs included."""
         root = id(scope.root)
         if root not in self._reads:
             counts: Counter[str] = Counter()

@@ -1,8 +1,8 @@
-"""The interface of the engine: one model, converted to one opset.
+"""The interface of the engine: the conversion of one model to one opset.
 
-Two phases. `Conversion` reads the model and works out, for each scope, the nodes that replace a
-node; nothing of it is edited, so blockers over the whole model can be reported together. `apply`
-then makes the edits in place: what no boundary touches is not touched.
+There are two phases. `Conversion` plans the nodes that replace each node and edits nothing, so all
+blockers of the model are reported together. `apply` then edits the model in place; a node that no
+boundary affects is left as it is.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 
 class Conversion:
-    """Everything that moving one model to one opset takes, worked out without editing it.
+    """The planned conversion of one model to one opset; the model is edited by `apply` alone.
 
     Attributes:
         model: the model.
         target: the opset to reach.
-        source: the model's own; None where it imports no default domain.
-        given_scopes: the scopes of the model as it is.
-        given_facts: what is known of its values.
-        false_shapes: what the model stated falsely, known when the conversion is applied.
+        source: the model's own opset; None where it imports no default domain.
+        source_scopes: the scopes of the model before the conversion.
+        source_facts: the types and constants of its values.
+        false_shapes: the false shapes that the model stated, known once `apply` has run.
         choice: for which runtime the target was chosen, and why; may be empty.
-        prepared: what was done to the model before, which counts as changed then.
+        prepared: the changes of the whole model that were made before planning.
     """
 
     def __init__(
@@ -65,20 +65,19 @@ class Conversion:
         """Plan the conversion.
 
         Args:
-            model: the model, which states the types that the options state; it must not change
-                before `apply`.
+            model: the model, with the types that the options state in its value infos; it must not
+                change before `apply`.
             target: the opset to reach.
-            options: how.
+            options: the options of the conversion.
             base_dir: the folder that external data is relative to.
             facts: the model's facts, where another conversion of it has begun to compute them.
-            runtime: where the model is to run: what that gets wrong blocks, or is written anew; by
-                default where the options say.
+            runtime: the runtime for which nodes are rewritten; by default that of the options.
 
         Raises:
             UsageError: no such opset, or an operator to expand has no function body.
             InvalidModelError: the model contradicts itself.
             ConversionError: the requested IR version is not possible, or the model's opset is newer
-                than the installed onnx.
+                than the installed onnx knows.
         """
         check_opset(target)
         options.check_expanded()
@@ -98,7 +97,7 @@ class Conversion:
                 ConversionRequest(self.source, target, options, contract, runtime),
             )
 
-    # What was planned: for the model, or for a copy of it that passes have edited
+    # The plan, of the model or of a copy that passes have edited
 
     @property
     def scopes(self) -> Sequence[Scope]:
@@ -107,7 +106,7 @@ class Conversion:
 
     @property
     def facts(self) -> ConversionFacts:
-        """The types and constants of the values in them, and of those that steps generated."""
+        """The types and constants of the values in these scopes and of generated values."""
         return self._plan.facts
 
     @property
@@ -117,26 +116,26 @@ class Conversion:
 
     @property
     def options(self) -> Options:
-        """How the model is converted."""
+        """The options of the conversion."""
         return self._plan.request.options
 
     @property
     def near_misses(self) -> Sequence[NearMiss]:
-        """What looks like an operator to contract to, and is not."""
+        """The nodes that look like an operator to contract to, but are not."""
         return self._plan.converter.near_misses
 
     @property
     def swept(self) -> int:
-        """The number of generated nodes removed again, as a later step stopped reading them."""
+        """The number of generated nodes that were removed again, as nothing reads them."""
         return self._plan.converter.swept
 
     @property
     def avoided(self) -> Counter[str]:
-        """What the runtime would get wrong or refuse, each with how many nodes that is."""
+        """What the runtime would compute wrong or refuse, each with the number of nodes."""
         return Counter(what for site in self.sites for what in site.avoided[:1])
 
     def constants(self, scope: Scope) -> Constants:
-        """The constants that steps add to a scope; what replaces its nodes reads them by name."""
+        """Return the constants that steps add to a scope, which new nodes read by name."""
         return self._plan.converter.constants(scope)
 
     @property
@@ -151,12 +150,12 @@ class Conversion:
 
     @property
     def rewrites_nodes(self) -> bool:
-        """True if there is anything to check: a node that steps rewrite."""
+        """True if steps rewrite any node, so that there is something to check."""
         return any(site.description is not None for site in self.sites if site.blocked is None)
 
     @property
     def changes_nothing(self) -> bool:
-        """True if the converted model equals the given one, byte for byte."""
+        """True if the converted model equals the source, byte for byte."""
         return self._plan.changes_nothing and self.prepared.nodes is None
 
     def plan(self) -> Plan:
@@ -165,7 +164,7 @@ class Conversion:
         return self.prepared.added_to(replace(found, choice=self.choice))
 
     def nodes_after(self) -> Iterator[NodeFacts]:
-        """Return the nodes of the default domain that the model will have, to be asked about."""
+        """Yield the nodes of the default domain that the converted model will have, with facts."""
         plan, calls = self._plan, self.facts.calls
         changed = [site for site in plan.sites if site.blocked is None]
         gone = {*plan.dead.nodes, *(id(site.node) for site in changed)}
@@ -202,7 +201,7 @@ class Conversion:
 def _with_inner_nodes(
     scope: Scope, nodes: Iterable[NodeProto], opset: int | None
 ) -> Iterator[tuple[Scope, NodeProto]]:
-    """Return new nodes with their scopes, and if an opset is given those in their graphs."""
+    """Yield new nodes with their scopes; with an opset, the nodes of their subgraphs too."""
     for node in nodes:
         yield scope, node
         for name, graph in subgraphs(node) if opset is not None else ():
@@ -214,7 +213,7 @@ def check_source(model: ModelProto, scopes: Sequence[Scope]) -> None:
     """Refuse a model of an opset that the installed onnx does not know.
 
     Raises:
-        ConversionError: it is of one.
+        ConversionError: the model's opset is newer.
     """
     own = max(scope.opset or 0 for scope in scopes)
     if own > schemas.newest_opset():
@@ -227,7 +226,7 @@ def check_source(model: ModelProto, scopes: Sequence[Scope]) -> None:
 
 
 def _unknown_operators(model: ModelProto, scopes: Sequence[Scope]) -> set[str]:
-    """The operators of the default domain that the installed onnx knows at no opset."""
+    """Return the operators of the default domain that the installed onnx knows at no opset."""
     functions = {function.name for function in model.functions}
     return {
         op_type

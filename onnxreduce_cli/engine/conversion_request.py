@@ -1,4 +1,4 @@
-"""The input of a conversion, a model with its facts, and what is requested of it."""
+"""The input of a conversion: a model with its facts, and what is requested."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ConversionRequest(NamedTuple):
     Attributes:
         source: the model's opset; None where it imports no default domain.
         target: the opset to reach.
-        options: how.
-        contract: operators to put in place of the nodes that stand for them.
-        runtime: where the model is to run; None for anywhere.
+        options: the options of the conversion.
+        contract: the operators to contract to.
+        runtime: the runtime that the model is for; None for any.
     """
 
     source: int | None
@@ -37,13 +37,13 @@ class ConversionRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class ConversionInput:
-    """A model that a plan is made for: the user's, or a copy that a pass has edited.
+    """A model to plan a conversion of: the user's, or a copy that a pass has edited.
 
     Attributes:
         model: the model.
-        scopes: its scopes, with those of function copies in place of the originals'.
-        facts: what is known of its values.
-        specialisation: the copies of functions that it has beside those in `model`, if any.
+        scopes: its scopes; specialised copies of functions take the place of the originals.
+        facts: the types and constants of its values.
+        specialisation: the specialised copies of its functions, if any.
     """
 
     model: ModelProto
@@ -53,19 +53,19 @@ class ConversionInput:
 
     @staticmethod
     def of(model: ModelProto, base_dir: str) -> ConversionInput:
-        """A model as it is; external data is relative to `base_dir`."""
+        """Return the input for a model as it is; external data is relative to `base_dir`."""
         found = scopes(model)
         return ConversionInput(model, found, Facts(model, found, base_dir))
 
     def bound(self) -> Iterator[str]:
-        """The values that training information refers to by name."""
+        """Yield the names of the values that training information refers to."""
         for training in self.model.training_info:
             for entry in (*training.initialization_binding, *training.update_binding):
                 yield entry.key
                 yield entry.value
 
     def own_function(self, scope: Scope) -> FunctionProto | None:
-        """Return the function of `model` that a scope belongs to, itself or by a copy of it."""
+        """Return the function of `model` that a scope, or the original of a copy, belongs to."""
         function = scope.function
         if function is None or self.specialisation is None:
             return function

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import RewrittenNode
     from onnxreduce_cli.model.types.specialisation import Specialisation
 
-#: What is done to nodes whose sequences and optional values become tensors, all of them together.
+#: The edit of nodes whose sequences and optional values become tensors.
 WRITTEN_OUT = "written out as tensors"
 
 
 @dataclass(frozen=True)
 class Specialised(Serializable):
-    """A model-local function that several copies replace, as no one body serves all its calls.
+    """A model-local function that several copies replace, as one body cannot serve all its calls.
 
     Attributes:
         function: the function.
@@ -47,25 +47,25 @@ class Specialised(Serializable):
     copies: tuple[tuple[str, tuple[str, ...]], ...]
 
     def __str__(self) -> str:
-        """One line: the function, its copies, and who calls each."""
+        """Return the function, its copies, and which nodes call each, in one line."""
         parts = [f"{name} for {listed(calls)}" for name, calls in self.copies]
         return f"function {self.function}: specialised as {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)
 class Inlined(Serializable):
-    """A model-local function that is gone, as it cannot be expressed as one.
+    """A model-local function that is removed, as it cannot be converted as a function.
 
     Attributes:
         function: the function.
-        calls: the nodes that called it, which its body stands in for; none where nothing did.
+        calls: the nodes that called it, which its body replaces; empty where nothing called it.
     """
 
     function: str
     calls: tuple[str, ...]
 
     def __str__(self) -> str:
-        """One line: the function, and what becomes of its calls."""
+        """Return the function and the calls that it is inlined for, in one line."""
         what = f"inlined for {listed(self.calls)}" if self.calls else "removed, nothing calls it"
         return f"function {self.function}: {what}"
 
@@ -80,22 +80,23 @@ class Plan(Serializable):
         ir_version: the model's IR version now.
         target_ir_version: the IR version after the conversion.
         changes: the nodes that are rewritten, in order.
-        removed: names of initializers and of values of nodes that nobody reads any more.
-        blockers: the nodes that cannot get there; where there is one, nothing is converted.
+        removed: names of the initializers and values that nothing reads any more.
+        blockers: the nodes that cannot be converted; if there is one, nothing is converted.
         specialised: the model-local functions that copies replace.
         inlined: the model-local functions that are inlined.
         ir_version_reason: why the IR version is not the one that the target came with; may be
             empty.
-        unread: the imports that nothing reads, each a domain and a version, which go.
-        types: what was said of the types of values, which the model then states.
-        nodes: how many nodes the model has now, with those of subgraphs and functions.
+        unread: the opset imports that no node uses, each a domain and a version; they are removed.
+        types: the types of values that the user stated, which the model then states.
+        nodes: how many nodes the model has now, those of subgraphs and functions included.
         target_nodes: how many it has after the conversion; as `nodes` where there are blockers.
-        near_misses: what might have been contracted, each node with why it was not.
+        near_misses: the nodes that were almost contracted, each with why it was not.
         foreign: the operators of ONNX Runtime's own domain, as in models that it optimised, each
-            with how many nodes; they stay as they are.
+            with its number of nodes; they stay as they are.
         choice: for which runtime the opset was chosen, and why; empty where the user named it.
-        lacking: operators that were to be written out, and that the model has none of.
-        prepared: what was done to the whole model first, as metadata stripped and dimensions fixed.
+        lacking: operators that were to be expanded, but do not occur in the model.
+        prepared: the changes of the whole model that come first: metadata stripped, dimensions
+            fixed.
     """
 
     EXTRA_FIELDS: ClassVar = ("control_flow", "possible")
@@ -122,7 +123,7 @@ class Plan(Serializable):
 
     @property
     def control_flow(self) -> Counter[str]:
-        """The operators with graphs (If, Loop, Scan) that the conversion brings, and how many."""
+        """The operators with subgraphs (If, Loop, Scan) that are added, with their numbers."""
         return Counter(op_type for change in self.changes for op_type in change.control_flow)
 
     @property
@@ -131,7 +132,7 @@ class Plan(Serializable):
         return not self.blockers
 
     def __repr__(self) -> str:
-        """From where to where, and how much changes or is in the way."""
+        """Return the opsets, and how many nodes change or block, in one line."""
         changed = sum(not change.stays for change in self.changes)
         nodes = f"{self.nodes:,} → {self.target_nodes:,} nodes, {changed:,} changed"
         return f"<Plan opset {self.source} → {self.target}: {self._blocked or nodes}>"
@@ -148,7 +149,7 @@ class Plan(Serializable):
 
 
 def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan:
-    """Describe what was planned for a model, or for a copy of it that passes have edited.
+    """Return a plan as data: of a model, or of a copy of it that passes have edited.
 
     Args:
         model: the model.
@@ -198,7 +199,7 @@ def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int
 
 
 def _container_change(item: RewrittenNode) -> Change:
-    """What became of a node of sequences or optional values, before all else."""
+    """Return the change of a node whose sequences or optional values were written out."""
     operators = tuple(node.op_type for node in item.made)
     nodes = sum(1 for _ in with_inner(item.made))
     return Change(
@@ -224,7 +225,7 @@ def _changes(plan: SitePlan) -> Iterator[Change]:
 
 
 def _near_misses(plan: SitePlan) -> Iterator[str]:
-    """What looked like an operator to contract to; of nodes that are contracted nothing is said."""
+    """Yield the near misses of contraction, without those of nodes that were contracted."""
     contracted = [
         node for site in plan.sites if site.absorbed for node in (site.node, *site.absorbed)
     ]
@@ -243,7 +244,7 @@ def _differences(plan: SitePlan, site: Site) -> Iterator[str]:
 
 
 def _nodes_after(plan: SitePlan) -> int:
-    """How many nodes the model has once a finished plan without blockers is applied."""
+    """Return how many nodes the model has once a finished plan without blockers is applied."""
     total = sum(len(scope.op_types) for scope in plan.input.scopes)
     total += sum(site.nodes - 1 for site in plan.sites)
     total -= sum(len(plan.dead.of(scope)[0]) for scope in plan.dead.scopes)
@@ -252,7 +253,7 @@ def _nodes_after(plan: SitePlan) -> int:
 
 
 def _nodes_of_ir_version_3(plan: SitePlan) -> int:
-    """How many more nodes there are where the graphs within others have no initializers."""
+    """Return how many initializers of subgraphs become nodes, as IR version 3 has them nowhere."""
     main, *others = plan.input.scopes
     results, added = plan.results(), plan.constants.get(id(main))
     nodes = [

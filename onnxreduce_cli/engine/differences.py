@@ -1,6 +1,6 @@
-"""What happened to a node, told by comparing it with what takes its place.
+"""The differences between a node and its replacement, as text.
 
-What steps do depends on the node; a comparison says what they did, and nothing that they did not.
+What steps do depends on the node: comparing the two reports exactly what was done.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.text import shortened
 
-#: Longer values are not written out, nor those of arrays with more elements.
+#: Longer values are shortened, and arrays with more elements are not written out.
 _LONGEST = 40
 _ELEMENTS = 8
 
-#: Attributes whose values are data, not numbers that one reads.
+#: The types of attributes whose values are data, not numbers to read.
 _DATA = frozenset(
     {
         AttributeProto.TENSOR,
@@ -42,17 +42,17 @@ def differences(
     opsets: tuple[int, int],
     constants: _Constants,
 ) -> Iterator[str]:
-    """Tell in what a node and the node of its operator and name in `result` differ.
+    """Yield the differences between a node and the node of its operator and name in `result`.
 
     Args:
-        node: the node, as it was.
+        node: the node before.
         result: the nodes that take its place.
-        opsets: those by which the node and the result are read.
+        opsets: the opsets of the node and of the result.
         constants: the constants that were added, by name.
 
     Returns:
         ``axes [-1] → attribute``, ``broadcast=1 added``, ... by attribute, then by input and
-        output; nothing where no node of its operator takes its place.
+        output; nothing if no node of its operator takes its place.
     """
     successors = [made for made in result if (made.op_type, made.name) == (node.op_type, node.name)]
     if len(successors) != 1:
@@ -86,7 +86,7 @@ def differences(
 
 
 def _input_names(node: NodeProto, opset: int) -> dict[str, str]:
-    """The names of the values that a node reads, by those of its formal inputs."""
+    """Return the names of a node's inputs by the names of the formal inputs."""
     formals = _formals(node.op_type, opset, "inputs")
     return {
         formal: name
@@ -101,7 +101,7 @@ def _padded(names: Sequence[str], formals: Sequence[str]) -> list[str]:
 
 
 def _formals(op_type: str, opset: int, side: str) -> list[str]:
-    """The names of the inputs or outputs that an operator has one by one."""
+    """Return the names of an operator's formal inputs or outputs that are not variadic."""
     if not schemas.exists(op_type, opset):
         return []
     variadic = OpSchema.FormalParameterOption.Variadic
@@ -110,7 +110,7 @@ def _formals(op_type: str, opset: int, side: str) -> list[str]:
 
 
 def _formal(name: str, formals: Mapping[str, str]) -> str:
-    """The input that says what an attribute says: of its name, maybe with a prefix."""
+    """Return the input that replaces an attribute: it has its name, or ends in ``_`` and it."""
     for formal in formals:
         if formal.lower() == name.lower() or formal.endswith(f"_{name}"):
             return formal
@@ -134,7 +134,7 @@ def _assigned(attribute: AttributeProto) -> str:
 
 
 def _value(attribute: AttributeProto) -> str:
-    """An attribute's value in a few characters; empty where it has none that one reads."""
+    """Return an attribute's value in a few characters; empty for tensors and graphs."""
     if attribute.ref_attr_name:
         return f"@{attribute.ref_attr_name}"
     if attribute.type in _DATA:
@@ -149,7 +149,7 @@ def _value(attribute: AttributeProto) -> str:
 
 
 def _constant(constants: _Constants, name: str, sign: str) -> str:
-    """``=[1, 2]`` for a small constant that was added; else empty."""
+    """Return ``=[1, 2]`` for a small constant that was added; else an empty text."""
     array, _ = constants.get(name, (None, 0))
     if array is None or array.size > _ELEMENTS:
         return ""

@@ -1,6 +1,6 @@
-"""Emulations: replacements that are right, but seldom what anyone wants.
+"""Emulations: correct replacements with control flow that the node did not have.
 
-They bring control flow that the node did not have; only a user who says so gets them.
+Few users want them, so they are made only with ``--emulate``.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 
-#: More nodes than these do not take the place of one, unless it may be emulated.
+#: How many nodes may replace one, unless it may be emulated.
 MOST_NODES = 128
-#: More nodes than these in place of one are mentioned in a plan.
+#: If more nodes than this replace one, a plan mentions it.
 MANY_NODES = 32
 
-#: From this opset on the Reduce and Softmax family is converted without being asked.
+#: From this opset on the Reduce and Softmax family is converted without ``--emulate``.
 _FAMILY_FROM = 11
 _FAMILY = frozenset({*REDUCE, *SOFTMAX})
 
-#: The operators, besides those on sequences, for which a Loop or an If is written.
+#: The operators, besides those on sequences, that a Loop or an If may replace.
 EMULATED = _FAMILY | {"ScatterElements", "ScatterND"}
 
 
 def may_loop(op_type: str) -> bool:
-    """Return whether control flow may be written for an operator, or is what it is."""
+    """Return whether control flow may replace an operator, or it is control flow itself."""
     return op_type in EMULATED or op_type in GRAPH_OPERATORS
 
 
 def refuse_emulation(site: Site, target: int, *, emulate: bool, emulated: bool) -> None:
-    """Block a site whose replacement is an emulation that is not wanted, or is too large.
+    """Block a site whose replacement is too large, or an emulation without ``--emulate``.
 
     Args:
-        site: a node and what replaces it.
-        target: the opset that the conversion leads to.
-        emulate: whether emulations are wanted.
-        emulated: whether there are any for the node.
+        site: a node and its replacement.
+        target: the opset to reach.
+        emulate: whether the user allows emulations.
+        emulated: whether the node's operator has emulations.
 
     Raises:
         Blocked: the replacement has control flow that was not there, or too many nodes.

@@ -1,4 +1,4 @@
-"""The inspection of a model: its opsets, functions and operators, and the opsets in reach."""
+"""Inspection of a model: its opsets, functions and operators, and the opsets it can reach."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 
-#: The operators that the tool is named for.
+#: The Reduce and Softmax family, which the tool is named for.
 FAMILY = (*REDUCE, *SOFTMAX)
 
 
@@ -51,8 +51,8 @@ class Inspection(Serializable):
         functions: the opsets that each model-local function imports.
         operators: how many nodes there are of each operator, by domain and name.
         family: the nodes of the Reduce and Softmax family.
-        reach: for every opset from 1 to the newest, what stands in the way; empty if nothing.
-        runtimes: which runtimes take it.
+        reach: for every opset from 1 to the newest, its blockers; empty if there are none.
+        runtimes: which runtimes take the model.
     """
 
     OMITTED_FIELDS: ClassVar = ("reach", "runtimes")
@@ -67,7 +67,7 @@ class Inspection(Serializable):
 
 
 def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
-    """Look a model over, and try every opset; the model is not touched."""
+    """Inspect a model, and plan its conversion to every opset; the model is not edited."""
     reach = Reach(model, base_dir)
     facts = reach.facts
     outcomes = {opset: reach.to(opset) for opset in range(1, schemas.newest_opset() + 1)}
@@ -94,7 +94,7 @@ def _operator(node: NodeProto) -> str:
 
 
 def _family_nodes(facts: Facts, scope: Scope) -> Iterator[FamilyNode]:
-    """The Reduce and Softmax nodes of a scope, in its order."""
+    """Yield the Reduce and Softmax nodes of a scope, in its order."""
     for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
         if op_type in FAMILY and is_default(node.domain):
             axes = _axes_of_attributes(node) or _axes_of_input(facts, scope, node)
@@ -102,7 +102,7 @@ def _family_nodes(facts: Facts, scope: Scope) -> Iterator[FamilyNode]:
 
 
 def _axes_of_attributes(node: NodeProto) -> str:
-    """Return a Reduce or Softmax node's axes as text; empty where an input tells."""
+    """Return a Reduce or Softmax node's axes as text; empty if they are an input."""
     if node.op_type in SOFTMAX:
         axis = attributes.find(node, "axis")
         return "default axis" if axis is None else f"axis {axis.ref_attr_name or axis.i}"

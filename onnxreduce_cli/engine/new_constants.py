@@ -1,4 +1,4 @@
-"""The constants that new nodes read: initializers, or nodes where a scope has none."""
+"""The constants that new nodes read: initializers, or nodes where there are no initializers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class NewConstants(NamedTuple):
     """The constants that new nodes of a scope read.
 
     Attributes:
-        initializers: those that become initializers.
-        nodes: those that become nodes, at the target, to be put before all others.
+        initializers: the constants that become initializers.
+        nodes: the constants that become nodes at the target, to be put before all others.
     """
 
     initializers: list[TensorProto]
@@ -31,13 +31,13 @@ class NewConstants(NamedTuple):
 
 
 class ConstantMaker:
-    """Makes the constants of one conversion, each once."""
+    """Makes the constants of one conversion, each of them once."""
 
     def __init__(self, converter: NodeConverter, target: int, ir_version: int) -> None:
         """Prepare; nothing is made yet.
 
         Args:
-            converter: takes nodes to the target; it has the constants that steps added.
+            converter: converts nodes to the target; it holds the constants that steps added.
             target: the opset to reach.
             ir_version: the IR version that the model will have.
         """
@@ -49,7 +49,7 @@ class ConstantMaker:
     def as_nodes(self, scope: Scope) -> bool:
         """Return whether the constants of a scope become nodes.
 
-        A function body has no initializers, and before IR version 4 a graph's are its inputs too.
+        A function body has no initializers, and before IR version 4 initializers are inputs too.
         """
         return isinstance(scope.container, FunctionProto) or self._ir_version < INITIALIZERS
 
@@ -58,15 +58,15 @@ class ConstantMaker:
 
         Args:
             scope: the scope.
-            results: what takes the place of its nodes.
+            results: the nodes that replace its nodes.
 
         Raises:
-            Blocked: the target has no node that makes one of them.
+            Blocked: the target has no operator that makes one of them.
         """
         constants, found = self._converter.constants(scope), NewConstants([], [])
         known: set[str] = set()
         read = read_by(results, constants.names)
-        # What makes a constant at the target may read further ones.
+        # The nodes that make a constant at the target may read further constants.
         while read:
             known |= read
             new = [self._make(scope, name) for name in constants.names if name in read]

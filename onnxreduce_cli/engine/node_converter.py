@@ -1,4 +1,4 @@
-"""Taking one node, and the nodes that replace it, across one opset boundary after another."""
+"""Conversion of one node, and of the nodes that replace it, across opset boundaries."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _CrossedBoundary:
-    """One step that was taken.
+    """One boundary that a node has crossed.
 
     Attributes:
-        context: the node that it took, and the nodes that it emitted.
-        description: what it says of itself, for people; may be empty.
-        opset: the opset after the step, by which the node is read if it is unchanged.
+        context: the node before the step, and the nodes that the step emitted.
+        description: the step's own description, for people; may be empty.
+        opset: the opset after the step, which an unchanged node is read at.
         expand: the operators still to be replaced by their function bodies.
-        tried: what was written in place of what led to the nodes, so far.
+        tried: the rewrites that led to the nodes so far.
     """
 
     context: Context
@@ -49,16 +49,16 @@ class _CrossedBoundary:
     tried: AttemptedRewrites = frozenset()
 
 
-#: Nodes that steps may emit for one node of the model.
+#: How many nodes steps may emit for one node of the model.
 MOST_EMITTED_NODES = 20_000
 
 
 class NodeConverter:
-    """Takes nodes of some scopes to the target; the model is not touched.
+    """Converts nodes to the target opset; the model is not edited.
 
     Attributes:
-        facts: what is known of the model's values, and of those that steps emitted.
-        swept: how many generated nodes were removed again, as nothing needs them.
+        facts: the types and constants of the model's values and of emitted ones.
+        swept: how many generated nodes were removed again, as nothing reads them.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class NodeConverter:
         """Prepare.
 
         Args:
-            scopes: those of the model; they may become fewer.
-            facts: what is known of its values; what steps emit is added.
-            request: what is requested: from which opset to which, with which options.
+            scopes: the scopes of the model; they may become fewer.
+            facts: the types and constants of its values; emitted ones are added.
+            request: the opsets and options of the conversion.
             ir_version: the IR version that the model will have.
         """
         self.facts = facts
@@ -98,18 +98,18 @@ class NodeConverter:
 
     @property
     def near_misses(self) -> Sequence[NearMiss]:
-        """What looks like an operator to contract to, and is not."""
-        return () if self._contractor is None else self._contractor.near
+        """The nodes that look like an operator to contract to, but are not."""
+        return () if self._contractor is None else self._contractor.near_misses
 
     def next_step(self, op_type: str, opset: int) -> NextStep | None:
-        """Return the step across the next boundary that a node cannot pass unseen, if any."""
+        """Return the step across the next boundary that affects an operator; None if none does."""
         key = (op_type, opset)
         if key not in self._next_steps:
             self._next_steps[key] = next_step(op_type, opset, self._request.target)
         return self._next_steps[key]
 
     def affects(self, op_type: str, opset: int) -> bool:
-        """Return whether nodes of an operator may have to change: by a step, or for a runtime."""
+        """Return whether a step or the runtime may require nodes of an operator to change."""
         if self.next_step(op_type, opset) is not None:
             return True
         return self._avoidance is not None and self._avoidance.affects(op_type)
@@ -123,18 +123,19 @@ class NodeConverter:
         expand: Collection[str],
         tried: AttemptedRewrites = frozenset(),
     ) -> list[NodeProto]:
-        """Take a node, and the nodes that replace it, from `opset` to the target.
+        """Convert a node, and the nodes that replace it, from `opset` to the target.
 
         Args:
-            site: what is done for; descriptions, warnings and initializers are added to it.
-            scope: where the node is read.
+            site: the site that the node belongs to; it gets descriptions, warnings and
+                initializers.
+            scope: the scope of the node.
             node: the site's own node, or one that was generated for it.
-            opset: the opset that it is read by.
+            opset: the opset of the node.
             expand: operators to replace by their function bodies.
-            tried: what was written in place of what led to the node.
+            tried: the rewrites that led to the node.
 
         Returns:
-            the nodes at the target, in order, without those that are not needed.
+            the nodes at the target, in order, without redundant ones.
 
         Raises:
             Blocked: there is no way across some boundary.
@@ -166,7 +167,7 @@ class NodeConverter:
         return self._simplified(site, scope, done, outputs)
 
     def contracted(self, scope: Scope) -> dict[int, Site]:
-        """The sites of a scope where several nodes become one, by the identity of each node."""
+        """Return the contracted sites of a scope by the identity of each of their nodes."""
         contractor = self._contractor
         if contractor is None:
             return {}
@@ -188,10 +189,10 @@ class NodeConverter:
         return found
 
     def _contract(self, site: Site, contraction: Contraction) -> None:
-        """Let one node at the target take the place of several.
+        """Replace the nodes of a contraction by one node at the target.
 
         Raises:
-            NoMatchError: they do not stand for it after all.
+            NoMatchError: they are not equivalent to it after all.
         """
         context = self._context(
             site, site.scope, site.node, site.scope.opset or 0, self._request.target
@@ -205,7 +206,7 @@ class NodeConverter:
     def _simplified(
         self, site: Site, scope: Scope, nodes: list[NodeProto], outputs: Collection[str]
     ) -> list[NodeProto]:
-        """Return the nodes of one graph, read at the target, without those that none needs."""
+        """Return the nodes of one graph at the target, without redundant ones."""
         if len(nodes) < 2:
             return nodes
         target = self._request.target
@@ -223,7 +224,7 @@ class NodeConverter:
         expand: Collection[str],
         tried: AttemptedRewrites,
     ) -> _CrossedBoundary | None:
-        """Take the next step of a node and return it; None where there is none left."""
+        """Take a node's next step, and return the crossed boundary; None if no step is left."""
         if not is_default(node.domain):
             return None
         target = self._request.target
@@ -237,7 +238,7 @@ class NodeConverter:
             description = body(node.op_type)(context)
             return _CrossedBoundary(context, description, BODY_OPSET, (), tried | {node.op_type})
         if tried:
-            # What it stands for may have come with dtypes that its own operator lacks here.
+            # A rewrite may have brought dtypes that the operator does not allow at the target.
             context = self._context(site, scope, node, target, target)
             fit_types(context, node, target, target)
             if not context.unchanged:
@@ -252,10 +253,10 @@ class NodeConverter:
         expand: Collection[str],
         tried: AttemptedRewrites,
     ) -> list[NodeProto]:
-        """Return a node at the target, or what is written in its place for the runtime.
+        """Return a node at the target, or the nodes that replace it for the runtime.
 
         Raises:
-            Blocked: the runtime does not take it, nor anything that can be written.
+            Blocked: the runtime takes neither the node nor any rewrite of it.
         """
         target, avoidance = self._request.target, self._avoidance
         if avoidance is None or not is_default(node.domain):
@@ -280,10 +281,10 @@ class NodeConverter:
     def _convert_emitted(
         self, site: Site, scope: Scope, crossing: _CrossedBoundary
     ) -> list[NodeProto]:
-        """Take all that was emitted to the target.
+        """Convert all nodes that were emitted to the target.
 
         Raises:
-            Blocked: there is no way for some of it.
+            Blocked: one of them cannot be converted.
         """
         _add_notes(site, crossing.context)
         successors = _note_successors(site, crossing.context)
@@ -299,9 +300,9 @@ class NodeConverter:
     def _convert_subgraphs(
         self, site: Site, scope: Scope, emitted: NodeProto, opset: int, crossing: _CrossedBoundary
     ) -> None:
-        """Take the nodes of a generated node's subgraphs from its opset to the target, at once.
+        """Convert the nodes of a generated node's subgraphs from its opset to the target, in place.
 
-        Those of a graph that is one of the model's, or was converted already, stay as they are.
+        A subgraph that is one of the model's, or was converted already, stays as it is.
         """
         target = self._request.target
         for name, graph in subgraphs(emitted):
@@ -362,7 +363,7 @@ class NodeConverter:
         return workspace
 
     def constants(self, scope: Scope) -> Constants:
-        """The constants that steps add to a scope; what replaces its nodes reads them by name."""
+        """Return the constants that steps add to a scope, which new nodes read by name."""
         workspace = self._workspaces.get(id(scope))
         return Constants() if workspace is None else workspace.constants
 
@@ -373,7 +374,7 @@ def _add_notes(site: Site, context: Context) -> None:
 
 
 def _note_successors(site: Site, context: Context) -> list[NodeProto]:
-    """Note what takes over the subgraphs of a site's own node, and return what does here."""
+    """Note which nodes take over the subgraphs of a site's own node, and return those emitted."""
     node, successors = context.node, _successors(context)
     if node.op_type in GRAPH_OPERATORS and (node is site.node or node in site.successors):
         site.successors = successors
@@ -382,7 +383,7 @@ def _note_successors(site: Site, context: Context) -> list[NodeProto]:
 
 
 def _successors(context: Context) -> list[NodeProto]:
-    """Return the emitted nodes that take over the node's subgraphs as a whole, not by name."""
+    """Return the emitted nodes that take over all of the node's subgraphs, not some by name."""
     node = context.node
     if context.taken_over or node.op_type not in GRAPH_OPERATORS:
         return []

@@ -1,4 +1,4 @@
-"""The options of a conversion: the library takes them by name, the command line fills them in.
+"""The options of a conversion: keywords of the library, filled in by the command line.
 
 The engine, the checks and what writes files read them from one object.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.model.graph.metadata import Strip
     from onnxreduce_cli.targets.requirement import Target
 
-#: Dtypes that may be changed, and be put in place of others.
+#: Dtypes that `Options.dtypes` may change, and change to.
 DTYPES = {
     dtype_name(item): item
     for item in (
@@ -32,50 +32,50 @@ DTYPES = {
     )
 }
 
-#: Options that say how whole models are compared, and nothing where they are not.
+#: Options of the comparison of whole models, which have no effect without it.
 _COMPARING = frozenset({"pairs", "inputs", "trials", "seed", "rtol", "atol"})
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user wants of a conversion.
+    """The options of a conversion.
 
     Attributes:
         opset: the opset to reach; None for the model's own, or the best for the runtime.
-        runtime: where the model is to run, as ``"onnxruntime==1.8"``; None for anywhere.
+        runtime: the runtime that the model is for, as ``"onnxruntime==1.8"``; None for any.
         allow_ops: the only operators that may be left, ``"Resize@11-"`` where at some opsets only;
             all if empty.
         expand: operators to replace by their function bodies.
-        contract: operators, or groups, to put in place of nodes that stand for them.
+        contract: operators, or groups of them, that replace the nodes written out for them.
         ir_version: the IR version of a model that changes: ``"auto"`` for the one that the opset
             came with, or the least that the model needs; ``"keep"`` for its own; else a number.
-        types: the types of values where nothing else tells, by the names of the values.
-        emulate: let control flow, or very many nodes, stand for a node.
-        strip_metadata: of what to drop metadata and doc strings: ``"nodes"``, ``"functions"`` with
-            all in them, or ``"all"``; None for nothing.
-        inline_functions: put the bodies of model-local functions in the place of their calls.
-        dims: sizes by the names of symbolic dimensions, which are fixed: ``{"batch": 1}``; those
-            without a name are ``input[axis]``.
+        types: the types of values that inference cannot infer, by the names of the values.
+        emulate: allow control flow, or very many nodes, to replace a node.
+        strip_metadata: where to drop metadata and doc strings: in ``"nodes"``, in ``"functions"``
+            and their nodes, or in ``"all"``; None for nowhere.
+        inline_functions: replace the calls of model-local functions by their bodies.
+        dims: sizes to fix symbolic dimensions at, by their names: ``{"batch": 1}``; those without a
+            name are ``input[axis]``.
         dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
-        keep_interface: let inputs and outputs keep their dtypes, by a Cast each.
+        keep_interface: keep the dtypes of inputs and outputs, by a Cast each.
         dry_run: write nothing: only plan, or also compare with `verify`.
         force: overwrite a file that exists.
-        in_place: let the output be the input.
-        check: run each distinct node that changes, before against after; the default.
+        in_place: allow the output to be the input.
+        check: run each distinct node that changes, before and after; the default.
         strict: write nothing if some node could not be checked.
         verify: compare the whole models, too.
         pairs: real data to compare with, ``name=file.npy`` each.
         inputs: real data to compare with: an .npz file or a test_data_set folder.
         trials: how many sets of inputs to draw.
-        seed: of what is drawn.
+        seed: the seed of the inputs that are drawn.
         rtol: the relative tolerance of the comparison; None for the dtype's own.
         atol: the absolute tolerance of the comparison; None for the dtype's own.
         timeout: the seconds that a whole model may take to load, and to run.
         memory: the bytes of memory that running a whole model may take.
-        external_data: how external data goes along to another folder: as hard links, as copies
+        external_data: how external data is brought to another folder: as hard links, as copies
             (which share blocks where the file system can do that), or not at all.
         allow_outside: let external data lie outside the model's folder.
-        threshold: weights of at least so many bytes become external data; None to leave them.
+        threshold: the bytes from which weights become external data; None to leave them.
         inline: put external data into the model's file.
     """
 
@@ -118,12 +118,12 @@ class Options:
 
     @property
     def prepares(self) -> bool:
-        """True if the whole model is to be changed at its own opset first."""
+        """True if the whole model is changed at its own opset first."""
         return bool(self.strip_metadata or self.inline_functions or self.dims or self.dtypes)
 
     @property
     def changes_anything(self) -> bool:
-        """False if nothing is wanted of a model that would not be as it is already."""
+        """True if the options request any change of a model."""
         rewrites = self.expand or self.contract or self.allow_ops or self.prepares
         moves = self.inline or self.threshold is not None
         reaches = self.opset is not None or self.runtime or isinstance(self.ir_version, int)
@@ -135,35 +135,36 @@ class Options:
         return tuple(f"{name}={text}" for name, text in (self.types or {}).items())
 
     def validate(self) -> None:
-        """Check what makes sense for all models or for none.
+        """Check the options, without regard to a model.
 
         Raises:
             UsageError: no such opset, runtime, operator, type or dtype; options that contradict
-                each other, or lack what they belong to; or nothing is wanted.
+                each other, or lack another one; or no change is requested.
         """
         if self.keep_interface and not self.dtypes:
-            raise UsageError("--keep-interface says how to change dtypes; say --dtype FROM=TO too")
+            raise UsageError("--keep-interface needs a change of dtypes: add --dtype FROM=TO")
         if not self.changes_anything:
             raise UsageError(
-                "say which opset to reach, --opset N, or where the model is to run: --for RUNTIME"
+                "no change is requested: name the opset to reach, --opset N, or the runtime that "
+                "the model is for, --for RUNTIME"
             )
         self.check_names()
         if self.runtime is not None and self.allow_ops:
-            raise UsageError("say either --for or --allow-ops")
+            raise UsageError("--for and --allow-ops exclude each other: leave one out")
         if self.strict and not self.check:
-            raise UsageError("say either --strict or --no-check")
+            raise UsageError("--strict and --no-check exclude each other: leave one out")
         if not self.verify and any(
             getattr(self, item.name) != item.default
             for item in fields(self)
             if item.name in _COMPARING
         ):
             raise UsageError(
-                "-i, --inputs, --trials, --seed, --rtol and --atol say how to compare the whole "
-                "models; say --verify too"
+                "-i, --inputs, --trials, --seed, --rtol and --atol are for comparing whole models: "
+                "add --verify"
             )
 
     def check_names(self) -> None:
-        """Check that all exists that is named.
+        """Check that everything that the options name exists.
 
         Raises:
             UsageError: there is no such opset, runtime, operator, type or dtype.
@@ -181,20 +182,20 @@ class Options:
                 parse_type(text)
 
     def opset_of(self, model: ModelProto) -> int | None:
-        """Return the opset that a model is to reach; None where a runtime decides.
+        """Return the opset that a model is to reach; None if the runtime decides.
 
         Raises:
-            UsageError: it is the model's own, and it has none.
+            UsageError: no opset is named, and the model imports none.
         """
         if self.opset is not None or self.runtime is not None:
             return self.opset
         own = default_opset(model)
         if own is None:
-            raise UsageError("the model imports no default domain; say which opset: --opset N")
+            raise UsageError("the model imports no default domain; name the opset: --opset N")
         return own
 
     def target(self) -> Target | None:
-        """Return the runtime that `runtime` names, or one that takes `allow_ops`; None for neither.
+        """Return the target: of `runtime`, or one that takes `allow_ops`; None without either.
 
         Raises:
             UsageError: there is no such runtime or operator.
@@ -210,10 +211,10 @@ class Options:
         return None
 
     def check_expanded(self) -> None:
-        """Refuse to expand an operator that cannot be.
+        """Refuse to expand an operator that has no function body.
 
         Raises:
-            UsageError: it has no function body.
+            UsageError: there is such an operator in `expand`.
         """
         if self.expand:
             from onnxreduce_cli.steps.dispatch import body
@@ -222,7 +223,7 @@ class Options:
                 body(op_type)
 
     def contracted(self) -> frozenset[str]:
-        """Return the operators that `contract` names, each by itself or by its group.
+        """Return the operators that `contract` names, by themselves or by a group.
 
         Raises:
             UsageError: there is no such operator or group.
@@ -234,7 +235,7 @@ class Options:
         return operators(self.contract)
 
 
-#: The options of a conversion of which nothing special is wanted.
+#: The options of a conversion without special requests.
 DEFAULTS = Options()
 
 
@@ -250,10 +251,10 @@ def check_opset(opset: int) -> None:
 
 
 def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
-    """Return the dtypes to change, each with what takes its place.
+    """Return the dtypes to change, each with the new one.
 
     Raises:
-        UsageError: there is no such dtype of floating point, or one would change twice.
+        UsageError: there is no such floating-point dtype, or one would change twice.
     """
     for name in (*dtypes, *dtypes.values()):
         if name not in DTYPES:
@@ -266,5 +267,8 @@ def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
             )
     for before, after in dtypes.items():
         if after in dtypes:
-            raise UsageError(f"--dtype {before}={after}: {after} is to change itself")
+            raise UsageError(
+                f"--dtype {before}={after}: {after} is itself changed by another --dtype; leave "
+                "one out"
+            )
     return [(DTYPES[before], DTYPES[after]) for before, after in dtypes.items()]

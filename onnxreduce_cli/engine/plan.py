@@ -26,10 +26,10 @@ from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import RewrittenNode
 
-#: What is said of the first node of a graph that reads what a later one makes.
+#: The description of the first node of a graph that reads the output of a later one.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
 
-#: Domains of operators that ONNX Runtime puts in where data is to lie otherwise.
+#: Domains of operators that ONNX Runtime's optimiser adds for its own layouts of data.
 _LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 
 
@@ -38,22 +38,23 @@ class SitePlan:
 
     Attributes:
         input: the model.
-        request: what is requested: from which opset to which, with which options.
-        facts: what is known of the model's values, and of those that steps generated.
-        sites: the nodes that change, and those that cannot get there.
+        request: the opsets and options of the conversion.
+        facts: the types and constants of the model's values and of generated ones.
+        sites: the nodes that change, and those that are blocked.
         ir_version: the IR version that the model gets.
         ir_version_reason: why it is not the one that the target came with; may be empty.
-        dead: the values and nodes that are dead after that, known when the plan is finished.
-        constants: by the identity of a scope those that it gets, known when the plan is finished.
+        dead: the values and nodes that are dead afterwards, known when the plan is finished.
+        constants: the new constants by the identity of their scope, known when the plan is
+            finished.
         maker: makes the constants.
-        unread: the imports that nothing reads, by domain, and go.
+        unread: the imports that no node uses, by domain; they are removed.
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
-        soundness: refuses nodes that cannot be there.
+        soundness: refuses nodes that contradict the model.
     """
 
     def __init__(self, model_input: ConversionInput, request: ConversionRequest) -> None:
-        """Take every node of the model to the target."""
+        """Plan the conversion of every node of the model to the target."""
         self.input = model_input
         self.request = request
         self.facts = ConversionFacts(model_input.facts)
@@ -83,7 +84,7 @@ class SitePlan:
 
     @property
     def blockers(self) -> tuple[Blocker, ...]:
-        """What is reported of the blocked nodes: one for all those behind one unknown type."""
+        """The blockers to report: one for each node, or for all behind one unknown type."""
         if not self.blocked:
             return ()
         from onnxreduce_cli.engine.unknown_types import report
@@ -92,7 +93,7 @@ class SitePlan:
 
     @property
     def blocked_functions(self) -> list[FunctionProto]:
-        """The model's own functions that nodes are blocked in."""
+        """The model's own functions in which nodes are blocked."""
         found = [self.input.own_function(site.scope) for site in self.blocked]
         return [function for function in found if function is not None]
 
@@ -130,7 +131,7 @@ class SitePlan:
                 self.sites.append(site)
 
     def _block_layouts(self) -> None:
-        """Block what ONNX Runtime's optimiser wrote for its own layouts of data."""
+        """Block the nodes that ONNX Runtime's optimiser added for its own layouts of data."""
         for scope, node in self._nodes_of_other_domains():
             if node.domain in _LAYOUT_DOMAINS:
                 site = Site(scope, node)
@@ -159,7 +160,7 @@ class SitePlan:
                 self.sites.append(site)
 
     def _nodes_of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
-        """The nodes whose operators are none of the default domain's."""
+        """Yield the nodes whose operators are not of the default domain."""
         for scope in self.input.scopes:
             for node in scope.nodes:
                 if not is_default(node.domain):
@@ -179,17 +180,17 @@ class SitePlan:
         except Blocked as blocked:
             site.blocked = blocked.kept()
         finally:
-            # Steps trust what they look up: where it contradicts itself, so does all they did.
+            # Steps trust the facts that they look up: if these are wrong, so is the result.
             self.soundness.refuse_contradictions(site)
         if site.blocked is not None or site.description is not None or site.warnings:
             self.sites.append(site)
 
     def _block_missing_constants(self) -> dict[int, Sequence[NodeProto]]:
-        """Block nodes of which the replacement reads what no node at the target makes.
+        """Block nodes whose replacement reads a constant that no node at the target can make.
 
         Returns:
-            by the identity of a node, the nodes that make the constants which its replacement
-            reads, where they do not become initializers.
+            by the identity of a node, the nodes that make the constants of its replacement, unless
+            these become initializers.
         """
         found: dict[int, Sequence[NodeProto]] = {}
         scopes = {id(scope) for scope in self.input.scopes if self.maker.as_nodes(scope)}
@@ -205,8 +206,8 @@ class SitePlan:
         """Block nodes of a function's body whose output types inference cannot infer there.
 
         Args:
-            constants: by the identity of a node, what makes the constants that its replacement
-                reads.
+            constants: by the identity of a node, the nodes that make the constants of its
+                replacement.
         """
         bodies = [
             scope for scope in self.input.scopes if isinstance(scope.container, FunctionProto)
@@ -224,17 +225,17 @@ class SitePlan:
                 if site.blocked is not None:
                     continue
                 reason = (
-                    f"at opset {target} the type of what {op_type} gives cannot be told "
-                    "within a function"
+                    f"at opset {target} the output type of {op_type} cannot be inferred within a "
+                    "function"
                 )
                 site.blocked = Blocked(reason, "choose a later opset")
                 if id(node) not in own:
                     self.sites.append(site)
 
-    # What follows from all sites together
+    # Conclusions from all sites together
 
     def finish(self) -> None:
-        """Find the values that are dead now, and the constants that new nodes read."""
+        """Find the values that are dead after the conversion, and the constants of new nodes."""
         done = [site for site in self.sites if site.blocked is None]
         self.dead = dead_values(
             self.input.scopes,
@@ -254,7 +255,7 @@ class SitePlan:
 
     @property
     def changes_nothing(self) -> bool:
-        """True if the converted model equals the given one, byte for byte."""
+        """True if the converted model equals the source, byte for byte."""
         same_ir_version = self.ir_version == self.input.model.ir_version
         return same_ir_version and not self._changes_more and not self.request.options.types
 
@@ -270,7 +271,7 @@ class SitePlan:
         )
 
     def _settle_ir_version(self) -> None:
-        """Look at the dtypes that are left, and keep the IR version where nothing else changes."""
+        """Choose the IR version by the dtypes that are left; keep it if nothing else changes."""
         if not self.blocked:
             model_input, request = self.input, self.request
             self.ir_version, self.ir_version_reason = choose(
@@ -288,7 +289,7 @@ class SitePlan:
             self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
 
     def _note_reordering(self) -> None:
-        """Say of graphs whose nodes are out of order that they are put in order."""
+        """Note on a site that its graph's nodes, which are out of order, are put in order."""
         for scope in self.input.scopes:
             node = scope.misplaced
             if node is None or self.dead.covers(node):
@@ -300,7 +301,7 @@ class SitePlan:
             site.say(_ORDER)
 
     def _new_constants(self) -> dict[int, NewConstants]:
-        """By the identity of a scope the constants that new nodes in it read."""
+        """Return the constants that new nodes read, by the identity of their scope."""
         results: dict[int, list[Sequence[NodeProto]]] = {}
         for site in self.sites:
             results.setdefault(id(site.scope), []).append(site.result)
@@ -312,5 +313,5 @@ class SitePlan:
         return {key: new for key, new in found.items() if new.initializers or new.nodes}
 
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
-        """Return, by the identity of each node that is replaced, the nodes in its place."""
+        """Return the nodes that replace each node, by its identity."""
         return {id(site.node): site.result for site in self.sites if site.blocked is None}

@@ -1,6 +1,6 @@
-"""Planning: the passes over the whole model where nodes block without them, then every node.
+"""Planning of a conversion: every node, and passes over the whole model if nodes block.
 
-Few models need a pass: they are imported where one does.
+Few models need a pass, so the passes are imported only when one is needed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ def make_plan(
 
     Args:
         model_input: the model.
-        request: what is requested: to which opset, with which options.
+        request: the opsets and options of the conversion.
         write_out: whether sequences and optional values that block may be written out.
 
     Returns:
-        the plan, maybe of a copy that passes have edited: see `SitePlan.input`.
+        the plan of the model, or of a copy that passes have edited: see `SitePlan.input`.
     """
     plan = SitePlan(model_input, request)
     if not plan.blocked:
@@ -34,8 +34,8 @@ def make_plan(
     found = write_out_sequences(plan) if write_out else None
     if found is not None:
         copy, written = found
-        # What is still there afterwards is what the model takes and gives: it would come back. Only
-        # a SequenceMap, which becomes a Loop by itself, leaves more to do.
+        # The sequences that are left are inputs and outputs of the model: to write them out again
+        # would change nothing. Only a SequenceMap, which becomes a Loop first, leaves more to do.
         again = any(item.op_type == "SequenceMap" for item in written)
         copied = ConversionInput.of(copy, model_input.facts.base_dir)
         result = make_plan(copied, request, write_out=again)

@@ -1,6 +1,6 @@
-"""What is done to a whole model, at its own opset, before its nodes are planned.
+"""Preparation: changes of a whole model at its own opset, before its nodes are planned.
 
-Few want anything: what does it is imported where it is options.
+Few conversions request any, so each is imported only when it is requested.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from onnxreduce_cli.text import size_text
 
 
 class Preparation(NamedTuple):
-    """What was done to the whole model.
+    """The changes that were made to the whole model.
 
     Attributes:
-        lines: what was done, a line each.
+        lines: a description of each change, in one line.
         changes: the nodes that were rewritten.
-        removed: names of values of nodes that nobody reads any more.
+        removed: names of the values that nothing reads any more.
         inlined: the functions that were inlined.
-        nodes: how many nodes the model had; None where nothing was options.
-        moved: whether what was external data is within the model now.
+        nodes: how many nodes the model had; None if no change was requested.
+        moved: whether external data was moved into the model.
         casts: the names of the Casts by which inputs and outputs keep their dtypes.
     """
 
@@ -39,7 +39,7 @@ class Preparation(NamedTuple):
     casts: tuple[str, ...] = ()
 
     def with_advice(self, blockers: tuple[Blocker, ...]) -> tuple[Blocker, ...]:
-        """Blockers of the prepared model, with what was asked for that put nodes there."""
+        """Return the blockers, with another advice for the Casts that an option added."""
         advice = "leave out --keep-interface, which puts it there"
         return tuple(
             replace(blocker, advice=f"{advice}; or {blocker.advice}")
@@ -49,7 +49,7 @@ class Preparation(NamedTuple):
         )
 
     def added_to(self, plan: Plan) -> Plan:
-        """The plan of the prepared model, with what was done before it."""
+        """Return the plan of the prepared model with the changes that were made before it."""
         if self.nodes is None:
             return plan
         return replace(
@@ -64,7 +64,7 @@ class Preparation(NamedTuple):
 
 
 def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Changes, with those of one node as one."""
+    """Return the changes, with several of one node combined."""
     found: dict[tuple[str, str], Change] = {}
     for change in changes:
         key = change.scope, change.node
@@ -74,11 +74,11 @@ def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 
 
 def prepare(document: Document, options: Options) -> Preparation:
-    """Do to a model what is wanted, in place.
+    """Make the changes of a whole model that the options request, in place.
 
     Args:
-        document: the model; where an exception is raised it may be half done.
-        options: what to do.
+        document: the model; it may be half changed when an exception is raised.
+        options: the options of the conversion.
 
     Raises:
         UsageError: the model has no such dimension, or there is no such dtype.

@@ -1,4 +1,4 @@
-"""What is in the way of a model, asked for many opsets and runtimes."""
+"""The blockers of a model's conversion to many opsets and runtimes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from onnxreduce_cli.targets.requirement import Target
 
 @dataclass(frozen=True, slots=True)
 class PlanOutcome:
-    """What a plan comes to.
+    """The outcome of planning the conversion to one opset.
 
     Attributes:
-        blockers: every node that cannot be converted.
-        operators: those of the nodes that take the place of others.
+        blockers: the nodes that cannot be converted.
+        operators: the operators of the nodes that replace others.
     """
 
     blockers: tuple[Blocker, ...]
@@ -31,19 +31,19 @@ class PlanOutcome:
 
 
 class Reach:
-    """A model, and what is in its way.
+    """A model whose conversion to several opsets and runtimes can be planned.
 
     Attributes:
-        facts: what is known of its values.
+        facts: the types and constants of its values.
         own: its opset; None where it imports no default domain.
     """
 
     def __init__(self, model: ModelProto, base_dir: str = "") -> None:
-        """Take in a model; nothing is planned yet.
+        """Check the model; nothing is planned yet.
 
         Raises:
             InvalidModelError: the model contradicts itself.
-            ConversionError: it is of an opset that the installed onnx does not know.
+            ConversionError: the installed onnx does not know its opset.
         """
         self.facts = admit(model, base_dir)
         check_source(model, self.facts.scopes)
@@ -61,7 +61,7 @@ class Reach:
         return PlanOutcome(plan.blockers, made)
 
     def suits(self, runtime: Target, opset: int) -> bool:
-        """Return whether nothing is in the way of a conversion for a runtime to an opset.
+        """Return whether the conversion for a runtime to an opset has no blockers.
 
         Raises:
             InvalidModelError: the model contradicts itself.
@@ -69,7 +69,7 @@ class Reach:
         return not self._plan(opset, runtime).blocked
 
     def _plan(self, opset: int, runtime: Target | None = None) -> SitePlan:
-        """Plan a conversion; `runtime` is where the model is to run, None for anywhere."""
+        """Plan the conversion to an opset, for a runtime or for any."""
         request = ConversionRequest(self.own, opset, runtime=runtime)
         with collector_paused():
             return make_plan(self._input, request)

@@ -1,4 +1,4 @@
-"""The conversion of a model for a runtime: which opset, and which IR version, and why."""
+"""The conversion of a model for a runtime: the choice of its opset and IR version."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.text import count, listed
 
-#: No runtime is asked to take less: below it operators broadcast in other ways.
+#: No opset below this one is tried: operators broadcast in other ways there.
 _OLDEST = 7
 
 
 def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") -> Conversion:
-    """Plan the conversion of a model to where its runtime takes it and gets nothing wrong.
+    """Plan the conversion of a model to an opset at which a runtime takes it and computes it right.
 
-    The model's own opset is taken where nothing speaks against it. Else that at which the fewest
-    nodes block, and of those with the fewest nodes that must be written in another way; of several
-    the one that the runtime is known to be best at, else the nearest to the model's own. Where
-    nodes are to be contracted, more of them go before that.
+    The model keeps its own opset if nothing is wrong there. Else the opset is chosen at which the
+    fewest nodes block, then at which the fewest nodes must be rewritten, then at which the most
+    nodes can be contracted; of several, the one that the runtime is best at, else the nearest to
+    the model's own.
 
     Args:
         model: the model; it must not change before the conversion is applied.
-        options: the runtime, the opset to reach, or None to choose one, and how.
+        options: the options of the conversion, which name the runtime; without an opset one is
+            chosen.
         base_dir: the folder that external data is relative to.
 
     Returns:
-        the conversion, which says why it leads to that opset.
+        the conversion, which says why the opset was chosen.
 
     Raises:
         UsageError: there is no such runtime, or it does not take the opset.
@@ -74,7 +75,7 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
 
 
 def opsets_of(runtime: Target, own: int | None) -> range:
-    """The opsets that a runtime takes; where it is not known how new, those that it surely does."""
+    """Return the opsets that a runtime is known to take."""
     newest = runtime.newest
     if newest is None:
         newest = max(runtime.best or 0, own or 0, _OLDEST)
@@ -82,27 +83,31 @@ def opsets_of(runtime: Target, own: int | None) -> range:
 
 
 def preference(opset: int, runtime: Target, own: int | None) -> tuple[bool, bool, int]:
-    """What is tried first: the model's own opset, then the best one, then what is near."""
+    """Return a sort key: the model's own opset first, then the runtime's best, then the nearest."""
     return opset != own, opset != runtime.best, abs(opset - (own or opset))
 
 
 def _cost(conversion: Conversion) -> tuple[int, int, int]:
     blockers = len(conversion.blockers)
     if blockers:
-        # It fails: what it says of the opset that is tried first is nearest to the model.
+        # It fails whatever is chosen; of equally many blockers the first opset's are reported.
         return blockers, 0, 0
     return 0, conversion.avoided.total(), -_contracted(conversion)
 
 
 def _contracted(conversion: Conversion) -> int:
-    """How many nodes there are fewer as several became one."""
+    """Return how many nodes contraction removes."""
     return sum(len(site.absorbed) for site in conversion.sites)
 
 
 def _ir_version(
     model: ModelProto, facts: Facts, runtime: Target, opset: int, wanted: Wanted
 ) -> Wanted:
-    """The IR version to give the model: as wanted, or one that the runtime takes."""
+    """Return the IR version for the model: as requested, or one that the runtime takes.
+
+    Raises:
+        ConversionError: the runtime takes none of those.
+    """
     newest = runtime.ir_version
     if newest is None:
         return wanted
@@ -132,7 +137,7 @@ def _ir_version(
 
 
 def _reason(chosen: int, runtime: Target, own: int | None, planned: dict[int, Conversion]) -> str:
-    """Why the model gets an opset, for people."""
+    """Return why the model gets an opset, for people."""
     if chosen == own:
         avoided = planned[own].avoided
         if runtime.newest is None and not avoided:

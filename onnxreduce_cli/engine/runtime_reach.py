@@ -1,4 +1,4 @@
-"""Which runtimes take a model as it is, and which after a conversion."""
+"""The runtimes that take a model as it is, and those that take it after a conversion."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from onnxreduce_cli.targets.rows import Quirk
 from onnxreduce_cli.targets.verdict import own_nodes
 from onnxreduce_cli.targets.versions import Version
 
-#: Opsets that are tried for one version: where none of the likeliest will do, hardly any will.
+#: How many opsets are tried for one version: if none of the likeliest suits, hardly any does.
 _TRIED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Runtimes:
-    """Which runtimes take a model, of those whose opsets are known.
+    """The runtimes that take a model, of those whose opsets are known.
 
     Attributes:
-        as_it_is: those that take it, and get nothing wrong: by name the versions, as text; empty
-            for all of them.
-        converted: those that do when it is converted for them.
-        refused: those for which it cannot be converted.
-        wrong: what is computed wrong of the model as it is, with no error: by name of the runtime
-            the operators, each with the versions that do, as text.
+        as_it_is: the versions, as text, that take the model and compute nothing wrong, by the name
+            of the runtime; an empty text stands for all versions.
+        converted: the versions that do once the model is converted for them.
+        refused: the versions that the model cannot be converted for.
+        wrong: the operators of the model that are computed wrong without an error, by the name of
+            the runtime, each with the versions that do, as text.
     """
 
     as_it_is: dict[str, str]
@@ -50,7 +50,7 @@ def runtimes_of(reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> Runtimes:
 
     Args:
         reach: the model.
-        outcomes: what planning its conversion to each opset comes to.
+        outcomes: the outcomes of planning its conversion, by opset.
     """
     verdicts = _RuntimeVerdicts(reach, outcomes)
     groups: list[dict[str, list[Version]]] = [{}, {}, {}]
@@ -68,13 +68,13 @@ def runtimes_of(reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> Runtimes:
 
 
 def runtimes_taking(conversion: Conversion) -> dict[str, str]:
-    """Return which runtimes take a model as it will be, and get nothing wrong.
+    """Return which runtimes take a converted model and compute nothing wrong.
 
     Args:
         conversion: the conversion, which is not applied yet.
 
     Returns:
-        by name the versions, as text; empty for all of them.
+        the versions, as text, by the name of the runtime; an empty text stands for all versions.
     """
     found: dict[str, list[Version]] = {}
     if conversion.source is not None and not conversion.blockers:
@@ -86,7 +86,7 @@ def runtimes_taking(conversion: Conversion) -> dict[str, str]:
 
 
 def _known_versions() -> Iterator[tuple[str, Version, Target]]:
-    """Each version of a runtime of which the opsets that it takes are known."""
+    """Yield each version of a runtime whose opsets are known."""
     for name in names():
         found = runtime(name)
         for row in found.rows:
@@ -100,7 +100,7 @@ def _spans(versions: Mapping[str, list[Version]]) -> dict[str, str]:
 
 
 class _ModelForm:
-    """A model as runtimes see it."""
+    """The opset, IR version, operators and forms of a model, compared with what runtimes take."""
 
     def __init__(
         self,
@@ -110,9 +110,14 @@ class _ModelForm:
         has: Callable[[str, str], bool],
         facts: Facts,
     ) -> None:
-        """Take the opset and the operators, and what tells whether a node of one has a form.
+        """Describe a model.
 
-        Nodes of other domains, which no conversion changes, are those of `facts`.
+        Args:
+            opset: its opset; None where it imports no default domain.
+            ir_version: its IR version.
+            operators: the operators of its nodes.
+            has: returns whether some node of an operator has a form.
+            facts: the facts of the source model, which has the same nodes of other domains.
         """
         self._opset, self._ir_version = opset, ir_version
         self._operators, self._has_form = frozenset(operators), has
@@ -120,7 +125,7 @@ class _ModelForm:
         self._forms: dict[tuple[str, str], bool] = {}
 
     def is_taken(self, target: Target) -> bool:
-        """Return whether a runtime takes it as it is, and gets nothing wrong."""
+        """Return whether a runtime takes the model and computes nothing wrong."""
         opset, newest = self._opset, target.ir_version
         if opset is None or opset not in opsets_of(target, opset):
             return False
@@ -133,7 +138,7 @@ class _ModelForm:
         return not self.has_other_domains(target)
 
     def operators_wrong_in(self, target: Target) -> list[str]:
-        """Return the operators that a runtime which takes the model's opset computes wrong."""
+        """Return the operators that a runtime computes wrong, if it takes the model's opset."""
         opset = self._opset
         if opset is None or opset not in opsets_of(target, opset):
             return []
@@ -141,12 +146,12 @@ class _ModelForm:
         return sorted({op_type for quirk in wrong for op_type in self._hit_by(quirk, opset)})
 
     def _hit_by(self, quirk: Quirk, opset: int) -> list[str]:
-        """Return the operators of nodes that a quirk is about."""
+        """Return the model's operators that a quirk applies to."""
         found = self._operators & quirk.operators if quirk.at(opset) else ()
         return [op_type for op_type in found if self._has(op_type, quirk.form)]
 
     def has_other_domains(self, target: Target) -> bool:
-        """Return whether there are nodes of other domains that a runtime does not take."""
+        """Return whether a runtime does not take some node of another domain."""
         imports = {entry.domain: entry.version for entry in self._facts.model.opset_import}
         return any(
             blocked_by_domain(target, node, imports.get(node.domain, 0)) is not None
@@ -186,7 +191,7 @@ def _source_form(reach: Reach) -> _ModelForm:
 
 
 def _converted_form(conversion: Conversion) -> _ModelForm:
-    """The form that a conversion, which is not applied yet, gives a model."""
+    """Return the form of the model that a conversion leads to; it is not applied yet."""
     nodes: dict[str, list[NodeFacts]] = {}
     for node in conversion.nodes_after():
         nodes.setdefault(node.node.op_type, []).append(node)
@@ -200,7 +205,7 @@ def _converted_form(conversion: Conversion) -> _ModelForm:
 
 
 class _RuntimeVerdicts:
-    """A model, and what was looked up of it for one runtime after another."""
+    """The verdicts of runtimes on a model."""
 
     def __init__(self, reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> None:
         self._reach, self._outcomes = reach, outcomes
@@ -209,7 +214,7 @@ class _RuntimeVerdicts:
         self._operators = frozenset(name for scope in scopes for name in scope.op_types)
 
     def verdict(self, target: Target) -> int:
-        """0 where a runtime takes the model as it is, 1 where it is converted first, else 2."""
+        """Return 0 if a runtime takes the model as it is, 1 if it does once converted, else 2."""
         if self.form.is_taken(target):
             return 0
         own = self._reach.own
@@ -222,7 +227,7 @@ class _RuntimeVerdicts:
         return 1 if any(self._reach.suits(target, opset) for opset in likeliest[:_TRIED]) else 2
 
     def _is_right_at(self, target: Target, opset: int) -> bool:
-        """Return whether nothing speaks against any operator of the model at an opset."""
+        """Return whether a runtime takes all operators of the converted model at an opset."""
         found = self._operators | self._outcomes[opset].operators
         return not any(target.lacks(name, opset) is not None for name in found) and not any(
             quirk.at(opset) and found & quirk.operators for quirk in target.quirks

@@ -1,4 +1,4 @@
-"""Fewer nodes for what steps emitted: each step knows its own nodes alone, here are all of them."""
+"""Simplification of emitted nodes, of several steps together: each step sees only its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SMALL = 64
 
 _FOLDED = OPERATORS | {"Shape", "Size"}
 
-#: What gives another result each time, or may.
+#: Operators that may give another result each time.
 _RANDOM = frozenset(
     {
         "Bernoulli",
@@ -33,7 +33,7 @@ _RANDOM = frozenset(
     }
 )
 
-#: By operator the element that leaves the other input as it is, and whether it may be the first.
+#: The neutral element of an operator, and whether it may be the first input.
 _NEUTRAL = {
     "Add": (0, True),
     "And": (True, True),
@@ -43,14 +43,14 @@ _NEUTRAL = {
     "Sub": (0, False),
 }
 
-#: Below it operators broadcast by attributes.
+#: Below this opset operators broadcast by attributes.
 _BROADCASTING = 7
 
-#: Below it a Constant of integers is one of floats and a Cast, of which runtimes have fewer kernels
-#: than of what it would stand for.
+#: Below this opset a Constant of integers is one of floats and a Cast, for which runtimes have
+#: fewer kernels than for the nodes that it would replace.
 _INTEGER_CONSTANTS = 9
 
-#: For each float the most bits of an integer dtype that it holds exactly.
+#: The most bits of an integer dtype that a floating-point dtype holds exactly.
 _HELD: dict[int, int] = {TensorProto.FLOAT16: 8, TensorProto.FLOAT: 16, TensorProto.DOUBLE: 32}
 
 _FLOATS = frozenset(_HELD)
@@ -60,22 +60,22 @@ _WHOLE = INTEGERS | {TensorProto.BOOL}
 def simplified(
     context: Context, nodes: Sequence[NodeProto], outputs: Collection[str]
 ) -> list[NodeProto]:
-    """Return nodes that compute the same, without those that are not needed, in order.
+    """Return nodes that compute the same, without redundant ones, in order.
 
-    Values that are known become constants, and of nodes that give the same there is one. An
-    Identity goes, as does an integer 0 that is added or 1 that is multiplied by, and a Cast whose
-    input has that dtype, or had it before a wider one.
+    Known values become constants, and of equal nodes one is kept. An Identity is removed, as are
+    an integer addition of 0 or multiplication by 1, and a Cast whose input has that dtype, or had
+    it before it was cast to a wider one.
 
     Args:
-        context: the site's node, bound to the opset of the nodes; constants are added through it.
+        context: the site's node at the opset of the nodes; constants are added through it.
         nodes: emitted nodes of one graph, which are edited.
-        outputs: the values that must be given by these names.
+        outputs: the values that must keep their names.
     """
     return _Simplification(context, nodes, outputs).run(nodes)
 
 
 class _Simplification:
-    """The nodes of one graph that take the place of one node."""
+    """The simplification of the nodes of one graph that replace one node."""
 
     def __init__(
         self, context: Context, nodes: Iterable[NodeProto], outputs: Collection[str]
@@ -102,11 +102,11 @@ class _Simplification:
             if not self._is_redundant(node, kept):
                 kept.append(node)
                 self._makers.update(dict.fromkeys(node.output, node))
-        # Graphs within may still read what has another name here.
+        # Subgraphs may still read a value by its old name.
         return without_unread(kept, self._outputs)
 
     def _is_redundant(self, node: NodeProto, kept: Iterable[NodeProto]) -> bool:
-        """Whether a node can go: then another value is read in place of what it gives."""
+        """Return whether a node is redundant, as another value is read in place of its output."""
         name = node.output[0]
         found = self._other_name(node) if name and len(node.output) == 1 else None
         if found is None:
@@ -117,13 +117,13 @@ class _Simplification:
         return name not in self._captured
 
     def _reroute(self, node: NodeProto) -> None:
-        """Let a node read what stands for values that are not needed."""
+        """Replace the inputs of a node that another value stands in for."""
         for index, name in enumerate(node.input):
             if name in self._replacements:
                 node.input[index] = self._replacements[name]
 
     def _other_name(self, node: NodeProto) -> str | None:
-        """The value that is the same as a node's output, if there is one."""
+        """Return a value that equals a node's output; None if there is none."""
         if node.op_type == "Identity":
             return node.input[0]
         if node.op_type == "Cast":
@@ -134,7 +134,7 @@ class _Simplification:
         return found
 
     def _folded_constant(self, node: NodeProto) -> str | None:
-        """A constant of what a node gives, if that is known, of integers, and small."""
+        """Return a constant in place of a node's output, if it is known, integer and small."""
         name, context = node.output[0], self._context
         if context.op.opset < _INTEGER_CONSTANTS or name in self._outputs:
             return None
@@ -146,7 +146,7 @@ class _Simplification:
         return context.array(array, "known")
 
     def _non_neutral_input(self, node: NodeProto) -> str | None:
-        """The input that is all that a node gives, as its other one is neutral."""
+        """Return the input that equals a node's output, as the other one is neutral."""
         neutral, either = _NEUTRAL[node.op_type]
         for first, second in ((0, 1), (1, 0)) if either else ((0, 1),):
             data, other = node.input[first], node.input[second]
@@ -161,9 +161,9 @@ class _Simplification:
         return None
 
     def _cast_source(self, node: NodeProto) -> str | None:
-        """What a Cast reads, or what was cast before to a wider dtype, if that is its result.
+        """Return the input of a Cast if it has the Cast's dtype already.
 
-        A Cast of what was cast to a wider dtype reads what there was before.
+        A Cast of a value that was cast to a wider dtype is made to read the original value first.
         """
         data, to = node.input[0], attributes.find(node, "to")
         if to is None or not to.i or to.ref_attr_name:
@@ -176,7 +176,7 @@ class _Simplification:
         return data if self._context.elem_type(data) == to.i else None
 
     def _take_over_name(self, name: str, node: NodeProto, kept: Iterable[NodeProto]) -> bool:
-        """Let the maker of a value take the place of a node that gives it by an output's name."""
+        """Let the producer of a value replace a node that gives it the name of an output."""
         maker = self._makers.get(name)
         if maker is None or name in self._outputs or name in self._captured:
             return False
@@ -198,7 +198,7 @@ class _Simplification:
         return True
 
     def _is_duplicate(self, node: NodeProto) -> bool:
-        """Whether an earlier node gives the same as a node, which is then read in its place."""
+        """Return whether an earlier node gives the same; its outputs are then read instead."""
         if node.op_type in _RANDOM or not all(node.output):
             return False
         given = sorted(item.SerializeToString(deterministic=True) for item in node.attribute)
@@ -211,7 +211,7 @@ class _Simplification:
 
 
 def _holds(wide: int, narrow: int) -> bool:
-    """Return whether a dtype has every value of another one."""
+    """Return whether a dtype holds every value of another one."""
     if wide == narrow or narrow == TensorProto.BOOL:
         return wide in INTEGERS | _FLOATS
     if narrow in INTEGERS:
@@ -225,10 +225,10 @@ def _holds(wide: int, narrow: int) -> bool:
 
 
 def _casts_are_equal(given: int, wider: int, to: int) -> bool:
-    """Return whether a Cast gives the same of a dtype and of a wider one that holds it.
+    """Return whether a Cast gives the same from a dtype as from a wider one that holds it.
 
-    What floats become that are beyond an integer dtype is open, so that kernels of two floats may
-    give two numbers; integers wrap.
+    What a float beyond the range of an integer dtype becomes is undefined, so the kernels of two
+    floating-point dtypes may differ; integers wrap.
     """
     if to not in INTEGERS:
         return to in _FLOATS or to == TensorProto.BOOL

@@ -1,4 +1,4 @@
-"""A site: one source node together with the nodes that its steps replace it by."""
+"""A site: one node of the source model together with the nodes that replace it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from onnxreduce_cli.model.graph.values import Dims
 
 @dataclass(slots=True)
 class Site:
-    """A node of the model on its way to the target.
+    """A node of the source model and its replacement.
 
     Attributes:
-        scope: where the node is.
-        node: the node, as it was.
-        description: what is said of what was done to it beside what one sees by comparing it with
-            `result`; None where nothing was done.
+        scope: the scope of the node.
+        node: the node before the conversion.
+        description: the changes that comparing `node` with `result` does not show, as text; None if
+            nothing was changed.
         warnings: remarks for the user.
-        result: the nodes that replace it.
-        successors: those of them that take over its subgraphs.
-        taken_over: the names of graphs within them, each with that of the attribute of `node`
-            whose graph it takes over.
-        initializers: the initializers that replace it.
-        blocked: why it cannot be converted; None if it can.
-        lookups: what its steps looked up of the values around it.
-        absorbed: the nodes before it, in order, that what replaces it stands for as well.
-        avoided: what the runtime that the model is for would have got wrong, or refused, of it.
-        behind: those and what else it rests on, for both to be compared.
-        dims: of values that it reads, dimensions by names that equal ones share, where more is
-            known of them than the model's types say.
-        stabler: whether what replaces it is right too where inner values of those over- or
-            underflow.
+        result: the nodes that replace the node.
+        successors: the nodes of `result` that take over the node's subgraphs.
+        taken_over: the names of subgraphs in `result`, each with the name of the attribute of
+            `node` whose graph it takes over.
+        initializers: the initializers that replace the node.
+        blocked: why the node cannot be converted; None if it can.
+        lookups: the facts that its steps looked up.
+        absorbed: the nodes before it, in order, that are replaced with it.
+        avoided: what the target runtime would have computed wrong, or refused.
+        behind: `absorbed` and further nodes that compute its inputs, which a check runs with it.
+        dims: dimensions of its inputs, equal ones by equal names, where more is known of them than
+            the model's types say.
+        stabler: whether the replacement is also right where intermediate values of the original
+            overflow or underflow.
     """
 
     scope: Scope
@@ -59,31 +59,31 @@ class Site:
 
     @property
     def reads(self) -> Sequence[str]:
-        """What replaces it reads, but for graphs within."""
+        """The inputs of the replacement, without those of subgraphs."""
         return [name for new in self.result for name in new.input[:]]
 
     @property
     def with_graphs(self) -> Sequence[NodeProto]:
-        """The nodes with graphs that replace it."""
+        """The nodes of the replacement that have subgraphs."""
         return [*filter(has_graphs, self.result)]
 
     @property
     def dropped(self) -> Sequence[str]:
-        """What `node` reads, and what replaces it does not."""
+        """The values that `node` reads and its replacement does not."""
         return dropped(self.node, self.reads, self.with_graphs)
 
     def say(self, text: str) -> None:
-        """Note that something was done, and what is to be said of it; maybe nothing."""
+        """Note a change, with a description that may be empty."""
         self.description = (*(self.description or ()), *([text] if text else []))
 
     def restore(self, other: Site) -> None:
-        """Take over all that another site holds: what was done since it was copied is undone."""
+        """Restore the fields of an earlier copy of this site."""
         for item in fields(self):
             setattr(self, item.name, getattr(other, item.name))
 
     @property
     def result_key(self) -> Hashable:
-        """A key of all that the steps made of the node: equal keys, equal replacements."""
+        """A key of the replacement: equal keys mean equal replacements."""
         made = (*self.result, *self.initializers)
         reason = None if self.blocked is None else self.blocked.reason
         contents = tuple(message.SerializeToString() for message in made)
@@ -96,7 +96,7 @@ class Site:
 
     @property
     def nodes(self) -> int:
-        """How many nodes replace it, with those in graphs but for those in graphs of its own."""
+        """How many nodes replace it; of its own subgraphs' nodes only additional ones count."""
         if self.taken_over:
             return self._nodes_around(self.result)
         node = self.node
@@ -104,7 +104,7 @@ class Site:
         return sum(1 for _ in with_inner(self.result)) - own
 
     def _nodes_around(self, nodes: Sequence[NodeProto]) -> int:
-        """How many nodes there are, with those in graphs, but for those of graphs taken over."""
+        """Return the number of nodes, those of subgraphs included; see `nodes`."""
         graphs = {item.name: item.g for item in self.node.attribute}
         count, waiting = 0, [*nodes]
         while waiting:
@@ -121,7 +121,7 @@ class Site:
 
     @property
     def control_flow(self) -> tuple[str, ...]:
-        """The operators with graphs that it brings; none where the node has graphs itself."""
+        """The operators with subgraphs that it adds; none if the node has subgraphs itself."""
         if self.node.op_type in GRAPH_OPERATORS or not GRAPH_OPERATORS.intersection(self.operators):
             return ()
         found = [made.op_type for made in with_inner(self.result)]
@@ -129,7 +129,7 @@ class Site:
 
     @property
     def blocker(self) -> Blocker:
-        """The report of why the node cannot be converted; requires that `blocked` is set."""
+        """The blocker to report; requires that `blocked` is set."""
         scope, node, blocked = self.scope, self.node, self.blocked
         assert blocked is not None
         return Blocker(

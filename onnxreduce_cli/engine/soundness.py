@@ -1,4 +1,4 @@
-"""Models that contradict themselves: steps trust what they look up, so nothing is made of these."""
+"""Refusal of models that contradict themselves, as steps trust the facts that they look up."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from onnxreduce_cli.model.types.facts import Facts
 
 
 class Soundness:
-    """Whether the nodes of a model can be there with what is known around them."""
+    """Checks that the nodes of a model agree with the facts of their values."""
 
     def __init__(self, facts: Facts) -> None:
-        """Take the facts of the model; nothing is asked yet."""
+        """Prepare; nothing is checked yet."""
         self._facts = facts
 
     def refuse_contradictions(self, site: Site) -> None:
-        """Refuse a node that cannot be there with what its steps looked up.
+        """Refuse a node that contradicts the facts that its steps looked up.
 
         Args:
-            site: the node's.
+            site: the site of the node.
 
         Raises:
             InvalidModelError: the model is invalid there.
@@ -40,9 +40,9 @@ class Soundness:
             self.refuse_false_shapes(scope, node)
 
     def refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:
-        """Refuse what a model states of a value that a node reads, if what makes it gives another.
+        """Refuse a node if the stated shape of an input is not what its producer gives.
 
-        No step may look at what makes it, and who trusts the shape would be wrong without a word.
+        Steps do not look at the producer: who trusts the shape would silently be wrong.
 
         Raises:
             InvalidModelError: the model is invalid there.

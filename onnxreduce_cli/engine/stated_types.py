@@ -1,4 +1,4 @@
-"""Types that a model must state, as shape inference at the target opset cannot infer them.
+"""Types to state in value_info, as shape inference at the target opset cannot infer them.
 
 The oldest definitions of some operators came without inference: their outputs have no type unless
 the graph states it in its value_info.
@@ -17,10 +17,10 @@ from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import kind_of
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 
-#: Before this opset Reshape's inference gives no rank where the shape is computed.
+#: Before this opset Reshape's inference gives no rank if the shape is computed.
 _RESHAPE_INFERS = 14
 
-#: From this opset on inference knows of every operator that steps put into a model going up.
+#: From this opset on every operator that steps up emit has inference.
 _CAST_INFERS = 6
 
 
@@ -36,7 +36,7 @@ def uninferred_types(
     nodes: Sequence[NodeProto],
     stated: Collection[str],
 ) -> list[ValueInfoProto]:
-    """Return the types of the nodes' outputs that lack inference, without those stated."""
+    """Return the value infos of outputs that cannot be inferred and are not stated."""
     found = []
     for node in nodes:
         for name in node.output if lacks_inference(node, target) else ():
@@ -47,7 +47,7 @@ def uninferred_types(
 
 
 def state_types(graph: GraphProto, infos: Sequence[ValueInfoProto]) -> None:
-    """State types in a graph: with the outputs those of outputs, which may come without."""
+    """Add value infos to a graph; those of its outputs replace the outputs' own."""
     outputs = {output.name: output for output in graph.output}
     for info in infos:
         if info.name in outputs:
@@ -62,13 +62,12 @@ def types_to_state(
     scopes: Sequence[Scope],
     sites: Iterable[Site],
 ) -> Iterator[tuple[GraphProto, list[ValueInfoProto]]]:
-    """Find the types that shape inference gives at the source opset but not at the target.
+    """Find the types that shape inference infers at the source opset but not at the target.
 
-    On the way up only a new node can be of the operators without inference, such as a Cast, of
-    which inference knows from opset 6 on.
+    On the way up only new nodes can lack inference, such as a Cast, which has it from opset 6 on.
 
     Args:
-        facts: what is known of the values.
+        facts: the types and constants of the values.
         target: the opset to reach.
         scopes: every scope.
         sites: the nodes that are replaced.
@@ -105,9 +104,10 @@ def types_to_state(
 def _uninferred(
     target: int, scopes: Iterable[Scope], sites: Iterable[Site]
 ) -> tuple[set[str], dict[int, Sequence[NodeProto]]]:
-    """Return the operators of which the target infers no types, of nodes before and after.
+    """Return the operators, of nodes before and after, whose types the target does not infer.
 
-    With them, by the identity of each node that is replaced, what takes its place, if it has such.
+    The second item has, by the identity of each replaced node, the replacement that has such an
+    operator; else it is empty.
     """
     changed = [site for site in sites if site.blocked is None]
     op_types = {name for scope in scopes for name in scope.op_types}
@@ -120,9 +120,9 @@ def _uninferred(
 
 
 def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
-    """Return the types of a Scan's inputs and of its body's Reshapes, without those stated.
+    """Return the types of Scan inputs, and of Reshape outputs in bodies, that are not stated.
 
-    ONNX Runtime must know the ranks of its body's outputs, which follow from these.
+    ONNX Runtime must know the ranks of a Scan body's outputs, which follow from these.
     """
     read = [name for node in scope.nodes if node.op_type == "Scan" for name in node.input]
     if scope.subgraph:
@@ -139,17 +139,17 @@ def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> li
 def uninferred_in_function(
     target: int, scope: Scope, results: Mapping[int, Sequence[NodeProto]]
 ) -> Iterator[tuple[NodeProto, str]]:
-    """Find the nodes of a function's body whose types shape inference can infer no longer.
+    """Find the nodes of a function's body whose types can no longer be inferred at the target.
 
-    A graph states such types in its value_info; those that a function states are not read.
+    A graph states such types in its value_info; that of a function is not read.
 
     Args:
         target: the opset to reach.
-        scope: that of the function's body.
-        results: by the identity of each of its nodes that is replaced, what takes its place.
+        scope: the scope of the function's body.
+        results: the replacements, by the identity of each replaced node.
 
     Yields:
-        a node of the body, and the operator of what takes its place.
+        a node of the body, and the operator in its replacement that lacks inference.
     """
     own = {id(node): results.get(id(node), (node,)) for node in scope.nodes}
     if not any(lacks_inference(node, target) for result in own.values() for node in result):
@@ -159,7 +159,7 @@ def uninferred_in_function(
         uninferred = [node for node in own[id(source)] if lacks_inference(node, target)]
         if not uninferred or not scope.opset:
             continue
-        # What it gives itself had no type before either, if its own opset infers none.
+        # If its own opset infers none, its outputs had no type before either.
         known = schemas.exists(source.op_type, scope.opset)
         untyped = known and not schemas.infers_types(source.op_type, scope.opset)
         needed = read.difference(source.output) if untyped else read

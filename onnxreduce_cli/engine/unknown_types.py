@@ -1,7 +1,7 @@
-"""Blocked nodes behind a value of unknown type: only that value and what makes it are reported.
+"""Blockers of nodes that depend on a value of unknown type: one for each such value.
 
-Shape inference does not see through operators of other domains. What is unknown of one's output is
-unknown of all that is computed from it, and follows once its type is stated.
+Shape inference does not see through operators of other domains: the types of all values that are
+computed from such an output are unknown too, and are known once its type is stated.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _SHAPE = "[N,3,224]"
 
 
 def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ...]:
-    """Report blocked nodes: one blocker for all those behind one value of unknown type.
+    """Return the blockers of nodes: one for all that depend on the same value of unknown type.
 
-    A single node behind an operator of the default domain is reported by itself.
+    A single node that depends on an operator of the default domain gets its own blocker.
     """
     behind: dict[tuple[int, str], list[Site]] = {}
     roots: dict[tuple[int, str], UnknownValue] = {}
@@ -44,14 +44,14 @@ def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ..
 
 
 def _root_of(facts: ConversionFacts, site: Site) -> UnknownValue | None:
-    """Find the value that a node blocks for want of whose type; None where there is none."""
+    """Return the value whose unknown type blocks a node; None if there is none."""
     assert site.blocked is not None
     name = site.blocked.dtype_of or site.blocked.rank_of
     if not name or site.scope.function is not None:
         return None
     dtype = facts.kind(site.scope, name) is None
     if site.blocked.dtype_of and not dtype:
-        return None  # It is no tensor.
+        return None  # The value is no tensor.
     return facts.first_unknown(site.scope, name, dtype=dtype)
 
 
@@ -79,7 +79,7 @@ def _blocker(facts: ConversionFacts, root: UnknownValue, behind: Sequence[Site])
 
 
 def _likely(facts: ConversionFacts, root: UnknownValue) -> str:
-    """A dtype as an example: its own where it is known, else one that its nodes take."""
+    """Return an example of a dtype: the value's own if known, else one that its nodes take."""
     kind = facts.kind(root.scope, root.name)
     allowed = {kind} if kind is not None else facts.allowed_kinds(root.scope, root.name)
     tensors = {item for item in allowed or () if elem_type_of(item) is not None}

@@ -1,1 +1,1 @@
-"""A process beside this one for what may crash, not end, or take all memory."""
+"""The worker: a process for calls that may crash, never end, or take all memory."""

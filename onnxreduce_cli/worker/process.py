@@ -1,7 +1,7 @@
-"""The worker as its caller sees it: a process that makes calls, one after the other.
+"""The worker from the caller's side: a process that makes calls one after the other.
 
-It is started anew, by `subprocess`: never a copy of this process, and never by `multiprocessing`,
-which runs the caller's script again. Calls go there and answers come back as pickles, by pipes.
+It is started by `subprocess`, never as a copy of this process, and never by `multiprocessing`,
+which runs the caller's script again. Calls and answers are pickles, sent by pipes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
-# Not `-m`, which would import modules of the current folder first. The worker finds modules where
-# this process does, however it came to know of them.
+# Not `-m`, which would import modules of the current folder first. The worker gets this process's
+# `sys.path`.
 _START = "import sys; sys.path[:] = {!r}; from onnxreduce_cli.worker.server import serve; serve()"
 
-#: The seconds between two looks at a call's time and memory.
+#: The seconds between two checks of a call's time and memory.
 _PAUSE = 0.02
 
-#: The seconds that a worker may take to clear up after SIGTERM.
+#: The seconds that a worker may take to clean up after SIGTERM.
 _PATIENCE = 5
 
 #: A function that a module defines, and its arguments.
@@ -35,26 +35,26 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class EndedError(Exception):
-    """The worker ended before it answered; the message is how, such as ``SIGABRT``."""
+    """The worker ended before it answered; the message says how, such as ``SIGABRT``."""
 
 
 class UnansweredError(EndedError):
-    """The worker ended before it began the call, which may be sent to another one."""
+    """The worker ended before it began the call, which may be sent to another worker."""
 
 
 class LateError(EndedError):
-    """The worker was ended because the call took longer than it may."""
+    """The worker was ended because the call took longer than allowed."""
 
 
 class TooLargeError(EndedError):
-    """The worker was ended because the call took more memory than it may."""
+    """The worker was ended because the call took more memory than allowed."""
 
 
 class Reply(Future[Any]):
-    """The answer to a call, which may still be on its way.
+    """The answer to a call, now or later.
 
     Attributes:
-        seconds: how long the worker may take from when it begins the call; None for no limit.
+        seconds: how long the call may take once the worker has begun it; None for no limit.
         memory: the bytes of memory that the worker may have meanwhile; None for no limit.
         since: when the call was sent, or the worker began it.
     """
@@ -66,15 +66,15 @@ class Reply(Future[Any]):
 
 
 class _Connection:
-    """What a worker and the two threads that look after it share.
+    """The state that a worker shares with the two threads that receive from it and watch it.
 
     Attributes:
-        process: the worker's.
-        hello: what it answers once it has imported what it should: that counts as no call's time.
-        pending: the calls that it has not answered, in order.
-        changed: guards what follows and `pending`, and is notified when they change.
-        closed: whether no answer will come any more.
-        cause: why it was ended, if this process has.
+        process: the worker's process.
+        hello: the answer once the worker has made its imports, whose time counts for no call.
+        pending: the calls that are not answered yet, in order.
+        changed: guards `pending`, `closed` and `cause`, and is notified when they change.
+        closed: whether no further answer will come.
+        cause: why this process ended the worker, if it did.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
@@ -86,7 +86,7 @@ class _Connection:
         self.cause: EndedError | None = None
 
     def receive(self) -> None:
-        """Take answers until the worker ends; then tell all who wait."""
+        """Receive answers until the worker ends; then fail all pending calls."""
         assert self.process.stdout is not None
         try:
             with self.process.stdout as answers, suppress(EOFError, OSError, pickle.PickleError):
@@ -111,11 +111,11 @@ class _Connection:
             begun = True
             for reply in self.pending:
                 reply.set_exception(how if begun else UnansweredError())
-                # What cannot start should not be started again and again.
+                # A worker that cannot start must not be started again and again.
                 begun = reply is self.hello
 
     def watch(self) -> None:
-        """End the worker once the call that it makes goes beyond its limits."""
+        """End the worker once its current call exceeds its limits."""
         while True:
             with self.changed:
                 self.changed.wait_for(lambda: self.pending or self.closed)
@@ -124,7 +124,7 @@ class _Connection:
                 reply = self.pending[0]
             cause = _exceeded_limit(reply, self.process)
             with self.changed:
-                # It may have been answered meanwhile.
+                # The call may have been answered meanwhile.
                 if cause is not None and self.pending and self.pending[0] is reply:
                     self.cause = cause
                     self.process.kill()
@@ -134,18 +134,18 @@ class _Connection:
 
 
 def _exceeded_limit(reply: Reply, process: subprocess.Popen[bytes]) -> EndedError | None:
-    """Return which limit a call that is being made goes beyond; None if neither."""
+    """Return the error for the limit that the current call exceeds; None if it exceeds none."""
     spent = time.monotonic() - reply.since
     if reply.seconds is not None and spent > reply.seconds:
         return LateError()
-    # What ends at once is not looked at.
+    # The memory of a call that ends at once is not checked.
     if reply.memory is not None and spent > _PAUSE and _resident_bytes(process) > reply.memory:
         return TooLargeError()
     return None
 
 
 def _resident_bytes(process: subprocess.Popen[bytes]) -> int:
-    """The bytes of memory that a process has; 0 if it has ended."""
+    """Return the bytes of memory that a process has; 0 if it has ended."""
     import psutil
 
     try:
@@ -160,7 +160,7 @@ class Worker:
     It ends with the last reference to this object, and with this process.
 
     Attributes:
-        deferred: calls whose answers nobody needs; they are made before the next call.
+        deferred: calls without answers, which are made before the next call.
     """
 
     def __init__(
@@ -169,9 +169,9 @@ class Worker:
         """Start it; calls can be sent at once.
 
         Args:
-            modules: what it imports before the first call.
+            modules: the modules that it imports before the first call.
             folder: its current folder; None for that of this process.
-            quiet: whether nothing that it prints is seen.
+            quiet: whether its standard error is discarded.
 
         Raises:
             OSError: the system starts no process.
@@ -203,7 +203,7 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """The identifier of its process."""
         return self._process.pid
 
     @property
@@ -221,8 +221,8 @@ class Worker:
         """Send a call, and return the reply at once, which `result` waits for.
 
         Args:
-            function: what a module defines; it and the arguments must be picklable.
-            arguments: what it is called with.
+            function: a function of a module; it and the arguments must be picklable.
+            arguments: the arguments of the call.
             seconds: how long the call may take; None for no limit.
             memory: the bytes of memory that the worker may have meanwhile; None for no limit.
         """
@@ -240,9 +240,9 @@ class Worker:
             pickle.dump([*deferred, (function, arguments)], requests, pickle.HIGHEST_PROTOCOL)
             requests.flush()
         except OSError:
-            pass  # It has ended, as waiting for the reply tells.
+            pass  # The worker has ended, which waiting for the reply reports.
         except BaseException:
-            self._end()  # Else it would take the next call for the rest of this one.
+            self._end()  # Else it would read the next call as the rest of this one.
             raise
         return reply
 
@@ -253,39 +253,39 @@ class Worker:
         seconds: float | None = None,
         memory: int | None = None,
     ) -> Any:
-        """Make a call and wait for what it returns; see `send`.
+        """Make a call and wait for its result; see `send`.
 
         Raises:
-            EndedError: it ended the worker.
-            Exception: what the function raises.
+            EndedError: the worker ended during the call.
+            Exception: the function raised it.
         """
         return self.result(self.send(function, *arguments, seconds=seconds, memory=memory))
 
     def result(self, reply: Reply) -> Any:
-        """Wait for what a call returns.
+        """Wait for the result of a call.
 
         Raises:
-            EndedError: it ended the worker.
-            Exception: what the function raises.
+            EndedError: the worker ended during the call.
+            Exception: the function raised it.
         """
         try:
             return reply.result()
         except Exception:
             raise
         except BaseException:
-            self.end()  # An interrupt: the call would keep the next one waiting.
+            self.end()  # After an interrupt the next call would wait for this one.
             raise
 
     def stop(self) -> None:
-        """Let it clear up what it does, and end."""
+        """Ask the worker to clean up and end."""
         self._process.terminate()
 
     def end(self) -> None:
-        """End it at once, and wait until it has ended."""
+        """End the worker at once, and wait until it has ended."""
         self._end()
 
     def wait(self) -> None:
-        """Wait until it has ended after `stop`; end it if that takes long."""
+        """Wait until the worker has ended after `stop`; end it if that takes long."""
         _wait(self._process)
         self.end()
 
@@ -296,12 +296,12 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
     process.kill()
     process.wait()
     assert process.stdin is not None
-    with suppress(OSError):  # A call that was not read to the end is lost with it.
+    with suppress(OSError):  # A call that the worker has not read completely is lost.
         process.stdin.close()
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait until a process has ended, which it should by itself; return its exit code."""
+    """Wait until a process ends by itself, or end it; return its exit code."""
     try:
         return process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
@@ -310,7 +310,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _exit_text(code: int) -> str:
-    """How a process has ended: the signal, or the exit code."""
+    """Return how a process has ended: the signal, or the exit code."""
     try:
         name = signal.Signals(-code).name
     except ValueError:
@@ -320,14 +320,14 @@ def _exit_text(code: int) -> str:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Block SIGINT in a process while it starts, when it would end with a traceback.
+    """Block SIGINT in a process that starts, as it would end with a traceback.
 
-    An interrupt goes to all processes of a terminal: the caller handles it, and ends the worker.
+    An interrupt is sent to all processes of a terminal: the caller handles it, and ends the worker.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # Processes inherit it; here an interrupt is delivered at the end.
+    # The new process inherits the mask; in this one an interrupt is delivered afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -339,10 +339,10 @@ _local = threading.local()
 
 
 def current_worker(modules: Sequence[str] = ()) -> Worker:
-    """Return the worker of this thread; another one if the last has ended.
+    """Return the worker of this thread; a new one if there is none, or it has ended.
 
     Args:
-        modules: what another one imports before its first call.
+        modules: the modules that a new worker imports before its first call.
 
     Raises:
         OSError: the system starts no process.
@@ -354,13 +354,13 @@ def current_worker(modules: Sequence[str] = ()) -> Worker:
 
 
 def running_worker() -> Worker | None:
-    """Return the worker of this thread if there is one."""
+    """Return the worker of this thread; None if there is none."""
     found: Worker | None = getattr(_local, "worker", None)
     return found if found is not None and found.alive else None
 
 
 def end_current() -> None:
-    """End the worker of this thread, whatever it does."""
+    """End the worker of this thread, whatever it is doing."""
     found: Worker | None = _local.__dict__.pop("worker", None)
     if found is not None:
         found.end()

@@ -1,6 +1,6 @@
 """The worker's own side: the main loop of its process.
 
-It imports little, so that the process starts quickly.
+This module imports little, so that the process starts quickly.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onnxreduce_cli.worker.process import Call
 
-#: The seconds that a call may take to clear up once its caller is no more.
+#: The seconds that a call may take to clean up once the caller has ended.
 _PATIENCE = 5
 
 
 def serve() -> None:
-    """Make the calls that come by standard input, and answer each by standard output.
+    """Make the calls that arrive on standard input, and answer each on standard output.
 
-    The arguments of the command are modules to import first; then the first answer says so.
-    A request is a list of calls, of which the last is answered.
+    The arguments of the command are modules to import first, which the first answer confirms. A
+    request is a list of calls; only the last one is answered.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # As an exception, so that temporary files are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # Not `sys.stdin`, which this process would wait for at its end.
+    # Not `sys.stdin`, which the interpreter would wait for at exit.
     requests, answers = os.fdopen(0, "rb", closefd=False), os.fdopen(os.dup(1), "wb")
-    # What native code prints there is no answer.
+    # Native code may print to standard output, which must not mix with the answers.
     os.dup2(2, 1)
     waiting: SimpleQueue[list[Call] | None] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     for name in sys.argv[1:]:
         import_module(name)
     answer: tuple[bool, Any] = (False, None)
-    with suppress(OSError):  # The caller is no more.
+    with suppress(OSError):  # The caller has ended.
         while True:
             pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()
-            del answer  # What it holds, and was called with, may be large.
+            del answer  # The answer and the calls may be large.
             calls = waiting.get()
             if calls is None:
                 return
@@ -54,7 +54,7 @@ def serve() -> None:
 
 
 def _answer(calls: list[Call]) -> tuple[bool, Any]:
-    """Make calls; return whether one failed, and its exception or what the last one returned."""
+    """Make calls, and return whether one failed, and its exception or the last result."""
     found = None
     try:
         for function, arguments in calls:
@@ -65,22 +65,22 @@ def _answer(calls: list[Call]) -> tuple[bool, Any]:
 
 
 def _portable(error: Exception) -> Exception:
-    """Return an exception as it can be sent."""
+    """Return an exception that can be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # Its class may ask for anything.
+    except Exception:  # Pickling runs code of its class, which may raise anything.
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
 
 
 def _receive(requests: IO[bytes], waiting: SimpleQueue[list[Call] | None]) -> None:
-    """Receive calls; once the caller is no more, end this process, whatever it is doing."""
+    """Receive calls; once the caller has ended, end this process, whatever it is doing."""
     try:
         with suppress(EOFError, OSError):
             while True:
                 waiting.put(pickle.load(requests))
     finally:
-        # Should the signal come just before it begins to wait for a call, it would be waiting on.
+        # If the signal came just before the wait for a call, the wait would not end.
         waiting.put(None)
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_PATIENCE)

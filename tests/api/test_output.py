@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onnxreduce_cli.api.output import check_path, output_path
+from onnxreduce_cli.api.file_conversion import check_path, output_path
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 
@@ -47,7 +47,7 @@ def test_paths(
 def test_a_source_without_a_name_to_make_another_of(source: str) -> None:
     with pytest.raises(UsageError) as caught:
         output_path(source, None, 13, Options())
-    assert str(caught.value) == f"{source} is no regular file; say where to write: -o FILE"
+    assert str(caught.value) == f"{source} is no regular file; name the output: -o FILE"
 
 
 class Terminal(io.BytesIO):

@@ -178,7 +178,7 @@ def test_data_in_the_way(source: Path, out: Path) -> None:
 
 
 def test_options_that_contradict(source: Path, out: Path) -> None:
-    with pytest.raises(UsageError, match="either"):
+    with pytest.raises(UsageError, match="exclude each other"):
         convert(source, out, threshold=1000, inline=True)
     with pytest.raises(UsageError, match="needs a file"):
         convert_file(

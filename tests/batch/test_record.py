@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def entries(tmp_path, source, folder):
+def made(tmp_path, source, folder):
     data = tmp_path / "weights.bin"
     data.write_bytes(b"weights")
     outputs = {name: os.path.join(folder, name) for name in ("model.onnx", "weights.bin")}
@@ -73,7 +73,7 @@ def test_what_a_killed_run_left_is_no_line_and_spoils_none(folder, made):
         assert "later.onnx" in OutputRecord(folder).ours
 
 
-def note(entries=None, /, **values):
+def note(made=None, /, **values):
     entry = values if made is None else {"output": "x", "made": {**made, **values}}
     return json.dumps(entry).encode()
 
@@ -90,11 +90,11 @@ def note(entries=None, /, **values):
         b'{"output": ' + b"[" * 100_000,
         b'{"output": ' + b"9" * 10_000 + b"}",
         b'{"output": "' + b"x" * (1 << 20) + b'"}',
-        note(entries={}),
+        note(made={}),
         note(output=["x"]),
         note(output=None),
-        note(output="x", entries={}),
-        note(output="x", entries=[]),
+        note(output="x", made={}),
+        note(output="x", made=[]),
         note(GOOD, recipe=[]),
         note(GOOD, digest=None),
         note(GOOD, read=[]),

@@ -104,7 +104,7 @@ def test_options_that_do_not_fit(onnxreduce, source, options, words):
 def test_options_of_comparing_need_verify(onnxreduce, source):
     result = onnxreduce("convert", source, "--opset", 13, "--trials", 2)
     assert result.code == 2
-    assert "say --verify too" in result.err
+    assert "add --verify" in result.err
 
 
 def test_the_tolerances_count(onnxreduce, source, wrong_step):

@@ -9,7 +9,7 @@ import pytest
 
 from onnxreduce_cli.batch import cluster as cluster_module
 from onnxreduce_cli.batch.processes import Processes
-from onnxreduce_cli.cli.many import make_pool
+from onnxreduce_cli.cli.convert import make_pool
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 

@@ -114,7 +114,7 @@ def test_an_input_that_is_no_regular_file_needs_a_name_for_the_output(source, tm
     shell = '"$@" <(cat ' + str(source) + ")"
     done = call(shell, "convert", "--opset", 13)
     assert done.returncode == 2
-    assert b"say where to write: -o FILE" in done.stderr
+    assert b"name the output: -o FILE" in done.stderr
     target = tmp_path / "out.onnx"
     assert call(shell, "convert", "--opset", 13, "-o", target, "--no-check").returncode == 0
     assert onnx.load(target).opset_import[0].version == 13

@@ -182,8 +182,8 @@ def test_floats_that_nothing_names_change_too() -> None:
     [
         ({"dtypes": {"bflot16": "float"}}, "did you mean bfloat16"),
         ({"dtypes": {"float16": "int8"}}, "not int8"),
-        ({"dtypes": {"float16": "float", "float": "double"}}, "float is to change itself"),
-        ({"keep_interface": True}, "say --dtype FROM=TO too"),
+        ({"dtypes": {"float16": "float", "float": "double"}}, "float is itself changed"),
+        ({"keep_interface": True}, "add --dtype FROM=TO"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], said: str) -> None:

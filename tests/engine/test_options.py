@@ -108,8 +108,8 @@ def test_options_are_values() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (Options(), "say which opset to reach"),
-        (Options(dry_run=True, check=False, verify=True), "say which opset to reach"),
+        (Options(), "no change is requested"),
+        (Options(dry_run=True, check=False, verify=True), "no change is requested"),
         (Options(99), "there is no opset 99"),
         (Options(0), "there is no opset 0"),
         (Options(13, expand=("Add",)), "Add"),
@@ -117,14 +117,14 @@ def test_options_are_values() -> None:
         (Options(13, allow_ops=("Nothing",)), "Nothing"),
         (Options(13, types={"y": "flot"}), "'flot'"),
         (Options(dtypes={"int8": "float"}), "not int8"),
-        (Options(dtypes={"double": "float", "float": "float16"}), "float is to change itself"),
-        (Options(13, keep_interface=True), "say --dtype FROM=TO too"),
+        (Options(dtypes={"double": "float", "float": "float16"}), "float is itself changed"),
+        (Options(13, keep_interface=True), "add --dtype FROM=TO"),
         (Options(runtime="nothing==1"), "nothing"),
-        (Options(runtime="opencv==4.6", allow_ops=("Add",)), "either --for or --allow-ops"),
-        (Options(13, strict=True, check=False), "either --strict or --no-check"),
-        (Options(13, seed=3), "say --verify too"),
-        (Options(13, pairs=("x=x.npy",)), "say --verify too"),
-        (Options(13, rtol=0.0), "say --verify too"),
+        (Options(runtime="opencv==4.6", allow_ops=("Add",)), "--for and --allow-ops exclude"),
+        (Options(13, strict=True, check=False), "--strict and --no-check exclude"),
+        (Options(13, seed=3), "add --verify"),
+        (Options(13, pairs=("x=x.npy",)), "add --verify"),
+        (Options(13, rtol=0.0), "add --verify"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Options, reason: str) -> None:

@@ -271,7 +271,7 @@ def test_a_worker_that_is_lost_when_it_is_asked(hub, fleet, others) -> None:
     here = fleet()
     here.go("all")
     here.add_worker(
-        "from onnxreduce_cli.batch import cluster; cluster.look = lambda _: os._exit(9)"
+        "from onnxreduce_cli.batch import cluster; cluster.describe_worker = lambda _: os._exit(9)"
     )
     for _ in range(others):
         here.add_worker()

@@ -173,10 +173,10 @@ def test_the_process_starts_before_this_one_imports_numpy() -> None:
     program = (
         "import sys\n"
         "from onnxreduce_cli.api.checks import prepare_checks\n"
-        "from onnxreduce_cli.worker.process import current\n"
+        "from onnxreduce_cli.worker.process import current_worker\n"
         "prepare_checks()\n"
         "print(*sys.modules)\n"
-        "assert current().alive\n"
+        "assert current_worker().alive\n"
     )
     printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
     assert not {"numpy", "onnx", "onnxruntime"} & set(printed.stdout.decode().split())

@@ -32,7 +32,7 @@ def convert():
     assert done.checks.checked == 1, done.checks
     assert done.verified.exit_code == 0
     with open("worker", "w") as file:
-        file.write(str(process.current().pid))
+        file.write(str(process.current_worker().pid))
 """
 
 _CALLS = _CONVERTS + "\nconvert()\n"

@@ -1,1 +1,1 @@
-"""The pairs of small models that a conversion's sites are checked by."""
+"""Pairs of small models, before and after, by which the sites of a conversion are checked."""

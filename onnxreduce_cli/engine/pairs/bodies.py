@@ -1,11 +1,11 @@
-"""A site whose node has graphs within it, as two small models: the node with what these read.
+"""The pair of a site whose node has subgraphs: the node with its subgraphs, before and after.
 
-The nodes in the graphs are sites of their own, which are checked each. What becomes of the node
-around them, such as an If that becomes Loops, shows only with them, as planned.
+The nodes in the subgraphs are sites of their own. The replacement of the node around them, such as
+Loops for an If, can be run only with its subgraphs as planned.
 
-A node in graphs in graphs is cut at a depth: what nests deeper gives values from outside instead.
-It is a site of its own, or stays as it is. So the work of checking all sites of a model does not
-grow with its size times the depth of its graphs.
+Subgraphs are cut at a depth: inputs replace the outputs of nodes that nest deeper, which are sites
+of their own or stay as they are. So the work of checking all sites does not grow with the size of
+the model times the depth of its subgraphs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
 from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 
-#: How many graphs there are at most around a node within one that is checked.
+#: How many subgraphs there are at most around a node of a pair.
 DEEPEST = 2
 
 Array = npt.NDArray[Any]
@@ -52,9 +52,9 @@ Initializers = MutableSequence[TensorProto]
 def models_with_bodies(
     conversion: Conversion, site: Site, sites: Mapping[int, Site]
 ) -> tuple[ModelProto, ModelProto]:
-    """Return the node on its own, and what replaces it, with the graphs of either.
+    """Return two models: of the node with its subgraphs, and of its replacement.
 
-    What its graphs read of the graph around it are inputs, or constants.
+    Values of outer scopes that the subgraphs read become inputs, or constants.
 
     Args:
         conversion: the conversion that the site is from.
@@ -76,7 +76,7 @@ def models_with_bodies(
     unknown = set(used_values(after)).difference(types, constants, own, made_values(after))
     if unknown:
         raise UncheckableError(
-            f"what replaces it reads {min(unknown)!r}, which it did not read itself"
+            f"its replacement reads {min(unknown)!r}, which the node itself does not read"
         )
     names = Renaming()
     for prefix, found in (
@@ -96,7 +96,7 @@ def models_with_bodies(
 def _used_constants_and_types(
     node: NodeProto, scope: Scope, facts: ConversionFacts, nesting: TruncatedNode
 ) -> tuple[dict[str, Array], dict[str, TypeProto]]:
-    """Return what the node reads by name: constants, and the types of all else.
+    """Return the constants that a node reads, and the types of its other inputs, by name.
 
     Raises:
         UncheckableError: the type of a value is not known.
@@ -116,7 +116,7 @@ def _used_constants_and_types(
 
 
 def _check_runnable(node: NodeProto, scope: Scope) -> None:
-    """Refuse a node of which the graphs show that it cannot be run on its own."""
+    """Refuse a node that cannot be run on its own, as its subgraphs show."""
     refuse_external(node)
     inner = list(with_inner([node]))
     if any(not is_default(item.domain) for item in inner):
@@ -133,7 +133,7 @@ def _model(
     outputs: Iterable[str],
     opset: int,
 ) -> ModelProto:
-    """One side of a pair, with the constants that it reads."""
+    """Return one model of a pair, with the constants that it reads."""
     read = set(used_values(nodes))
     graph = helper.make_graph(
         [names.node(node, index) for index, node in enumerate(nodes)],
@@ -156,7 +156,7 @@ def _model(
 
 
 class _Replacement:
-    """What takes a node's place, with what is planned for the nodes of its graphs."""
+    """The replacement of a node, with the planned replacements in its subgraphs."""
 
     def __init__(
         self, conversion: Conversion, sites: Mapping[int, Site], nesting: TruncatedNode
@@ -164,16 +164,16 @@ class _Replacement:
         self._conversion = conversion
         self._sites = sites
         self._stand_ins = nesting.stand_ins
-        #: The scopes that new nodes stand in, whose constants they may read.
+        #: The scopes of the new nodes, whose constants they may read.
         self._scopes: list[Scope] = []
 
     def of(self, node: NodeProto, scope: Scope, initializers: Initializers) -> list[NodeProto]:
-        """Return the nodes that take the place of one; a copy where none do.
+        """Return the nodes that replace one; a copy of it if it is not replaced.
 
         Args:
             node: the node.
-            scope: where it is.
-            initializers: those that take its place are added.
+            scope: its scope.
+            initializers: the initializers that replace it are appended.
         """
         if id(node) in self._stand_ins:
             return self._stand_ins[id(node)]
@@ -203,10 +203,10 @@ class _Replacement:
         Args:
             nodes: the nodes.
             outer: the scope.
-            initializers: those that take the place of nodes.
+            initializers: the initializers that replace nodes.
 
         Raises:
-            UncheckableError: callers of a function set one differently.
+            UncheckableError: one depends on the callers of a function.
         """
         known = {tensor.name: numpy_helper.to_array(tensor) for tensor in initializers}
         made = set(made_values(nodes))
@@ -218,34 +218,37 @@ class _Replacement:
                 calls = self._conversion.facts.calls
                 value = calls.resolve_attribute(scope, own.references[name])
                 if value is UNKNOWN or value is None:
-                    raise UncheckableError("what it reads is set by the function's callers")
+                    raise UncheckableError(
+                        "an attribute of its replacement is set by the function's callers"
+                    )
                 known[name] = np.array(value, np.int64)
         for name in read:
             array = self._conversion.facts.constant(outer, name)
             if name not in known and array is not None:
                 known[name] = array
-        # In an order that does not depend on their names.
+        # In the order of their use, which does not depend on their names.
         return {name: known[name] for name in read if name in known}
 
 
 class TruncatedNode:
-    """A node of a model, cut where more than `DEEPEST` graphs nest in it.
+    """A node of a model, cut where more than `DEEPEST` subgraphs nest in it.
 
     Attributes:
-        node: the model's own where nothing nests deeper, else a copy.
-        types: by name those of the values in place of what nodes that nest deeper give.
-        instead: by the identity of a node that nests deeper, what gives these values.
+        node: the model's own node if nothing nests deeper, else a cut copy.
+        types: the types, by name, of the inputs that replace outputs of nodes that nest deeper.
+        stand_ins: the nodes that pass on these inputs, by the identity of the node they replace.
     """
 
     def __init__(self, facts: ConversionFacts, node: NodeProto) -> None:
-        """Cut it.
+        """Cut the node.
 
         Args:
-            facts: what is known of the values of the model.
+            facts: the types and constants of the model's values.
             node: the node.
 
         Raises:
-            UncheckableError: what a node gives that nests deeper is no tensor, or of unknown type.
+            UncheckableError: an output of a node that nests deeper is no tensor, or of unknown
+                type.
         """
         self.node = node
         self.types: dict[str, TypeProto] = {}
@@ -258,7 +261,7 @@ class TruncatedNode:
             self.node = self._cut(node, 0)
 
     def _cut(self, node: NodeProto, depth: int) -> NodeProto:
-        """A copy of a node that has `depth` graphs around it."""
+        """Return a cut copy of a node that is nested in `depth` subgraphs."""
         copy = NodeProto(op_type=node.op_type, name=node.name, domain=node.domain)
         copy.input.extend(node.input)
         copy.output.extend(node.output)
@@ -287,14 +290,14 @@ class TruncatedNode:
                 copy.node.extend(self.stand_ins[id(node)])
 
     def _values(self, graph: GraphProto, node: NodeProto) -> Iterator[NodeProto]:
-        """Nodes that give values from outside under the names of what a node in a graph gives."""
+        """Yield a node for each output of a node, which passes on a new input by its name."""
         scope = self._facts.model.inner(graph)
         assert scope is not None
         for name in filter(None, node.output):
             known = self._facts.type(scope, name)
             if known is None or not known.elem_type:
                 raise UncheckableError(
-                    f"more than {DEEPEST} graphs nest in it, and of what type {name!r} is in the "
+                    f"more than {DEEPEST} subgraphs nest in it, and the type of {name!r} in the "
                     "innermost is not known"
                 )
             given = f"outside{len(self.types)}"
@@ -305,7 +308,7 @@ class TruncatedNode:
 
 
 def _levels(node: NodeProto) -> list[list[NodeProto]]:
-    """The node, the nodes of its graphs, those of theirs, and so on to `DEEPEST`."""
+    """Return the node, the nodes of its subgraphs, of their subgraphs, and so on to `DEEPEST`."""
     levels = [[node]]
     for _ in range(DEEPEST):
         inner = [

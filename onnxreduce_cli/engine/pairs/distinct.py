@@ -1,4 +1,4 @@
-"""The distinct sites of a conversion, each with the pairs that it can be checked by."""
+"""The distinct sites of a conversion, with the pairs to check each by."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onnxreduce_cli.engine.sites import Site
 
 
 def distinct_sites(conversion: Conversion, draw: Draw) -> Iterator[DistinctSite]:
-    """Return the sites of a conversion that are not blocked, equivalent ones together.
+    """Yield the sites of a conversion that are not blocked, equivalent ones grouped.
 
     Args:
         conversion: a conversion that has not been applied yet.
-        draw: what draws constants in place of large ones.
+        draw: draws constants in place of large ones.
     """
     maker = PairMaker(conversion)
     groups: dict[Hashable, list[Site]] = {}
@@ -44,7 +44,7 @@ def distinct_sites(conversion: Conversion, draw: Draw) -> Iterator[DistinctSite]
 
 
 def _others(maker: PairMaker, site: Site, pair: Pair, draw: Draw) -> Iterator[Pair]:
-    """Make the pairs that a site can be checked by where `pair` does not suffice."""
+    """Yield further pairs to check a site by if `pair` does not suffice."""
     if not pair.full:
         pair = maker.pair(site, full=True)
         yield pair

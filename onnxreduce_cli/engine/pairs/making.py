@@ -1,4 +1,4 @@
-"""A site as two small models: the node before, and the nodes that replace it."""
+"""Making of pairs: a site as two small models, of the node and of its replacement."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.graph.values import Dims, ValueType
 
 Array = npt.NDArray[Any]
-#: Constants that are larger are drawn even where all others keep their values.
+#: Constants of more elements are drawn even where all others keep their values.
 _MOST = 1 << 20
 
 
 class _Parts(NamedTuple):
-    """The nodes and values of a pair, by the names of the model that the site is from.
+    """The nodes and values of a pair, by their names in the source model.
 
     Attributes:
-        before: the original node, on its own.
+        before: the source node, after the nodes that compute its inputs from those of the pair.
         after: the nodes that replace it.
-        constants: the values that both models hold, by name.
-        drawn: the inputs that are no constants.
+        constants: the constants of both models, by name.
+        drawn: the inputs that are not constants.
         outputs: the node's outputs that are compared.
-        names: the name in the pair for each of those names.
+        names: the names in the pair.
     """
 
     before: list[NodeProto]
@@ -76,10 +76,10 @@ class PairMaker:
         return {id(site.node): site for site in self.conversion.sites if site.blocked is None}
 
     def signature(self, site: Site) -> tuple[Any, ...]:
-        """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
+        """Return a cheap key: sites with equal keys are equivalent, but not always vice versa."""
         node, scope = site.node, site.scope
         if _has_graphs(node):
-            return (id(site),)  # Their names would have to be put aside too.
+            return (id(site),)  # The names within subgraphs would have to be ignored too.
         tokens: dict[str, Any] = {"": ""}
         own = self.conversion.constants(scope)
         parts: list[Any] = [scope.opset, id(scope.function)]
@@ -117,14 +117,14 @@ class PairMaker:
         return (known, array.tobytes())
 
     def pair(self, site: Site, *, full: bool = False) -> Pair:
-        """A site's models.
+        """Return a site's pair of models.
 
         Args:
-            site: one of the conversion's, without a blocker.
-            full: whether dimensions stay as large as they are, and all constants what they are.
+            site: a site of the conversion that is not blocked.
+            full: whether all dimensions and constants keep their values.
 
         Raises:
-            UncheckableError: it cannot be run on its own.
+            UncheckableError: the site cannot be run on its own.
         """
         if _has_graphs(site.node):
             before, after = models_with_bodies(self.conversion, site, self._sites)
@@ -153,14 +153,14 @@ class PairMaker:
         )
 
     def _check_runnable(self, site: Site) -> None:
-        """Refuse a site of which the node alone shows that it cannot be run on its own."""
+        """Refuse a site that cannot be run on its own, as the node alone shows."""
         node = site.node
         if self._is_random(site):
             raise UncheckableError(RANDOM)
         refuse_external(node)
         large = (t for t in site.initializers if math.prod(t.dims) > MOST_INTEGERS)
         if any(tensor.name not in node.output for tensor in large):
-            raise UncheckableError("its large constant is not read")
+            raise UncheckableError("its replacement holds a large constant, which is not loaded")
 
     def _parts(self, site: Site, full: bool) -> _Parts:
         node = site.node
@@ -181,7 +181,7 @@ class PairMaker:
         ):
             for name in found:
                 names.add(name, prefix)
-        # An output that nobody reads may go.
+        # An output that nothing reads may be missing.
         still_made = {*replaced, *(name for item in after for name in item.output)}
         outputs = [
             n for n in node.output if n and (n in still_made or n in self._used_names(site.scope))
@@ -190,7 +190,7 @@ class PairMaker:
         return _Parts(before, after, constants, drawn, outputs, names)
 
     def _made_smaller(self, site: Site, types: Mapping[str, TypeProto]) -> bool:
-        """Return whether some known dimension of the model was replaced by a smaller one."""
+        """Return whether a smaller dimension replaces a known one of the model."""
         for name, proto in types.items():
             sizes = {dim for dim in self._known_dims(site, name) or () if isinstance(dim, int)}
             if not sizes.issubset(fixed_dims(proto)):
@@ -198,7 +198,7 @@ class PairMaker:
         return False
 
     def _stated_dims(self, site: Site, parts: _Parts) -> dict[str, Dims]:
-        """Return the dimensions that the model states of the outputs, by names in the pair."""
+        """Return the known dimensions of the outputs, by their names in the pair."""
         known = {name: self._known_dims(site, name) for name in parts.outputs}
         return {parts.names[name]: dims for name, dims in known.items() if dims is not None}
 
@@ -239,7 +239,7 @@ class PairMaker:
         )
 
     def _used_names(self, scope: Scope) -> set[str]:
-        """Every name that is read in a scope's tree, or is an output of one of its graphs."""
+        """Return the names that a scope's tree reads or gives as outputs of its graphs."""
         root = scope.root
         if id(root) not in self._reads:
             tree = [item for item in self.conversion.scopes if item.root is root]
@@ -254,9 +254,9 @@ class PairMaker:
     def _constants(
         self, site: Site, after: list[NodeProto], given: list[str], full: bool
     ) -> dict[str, Array]:
-        """The values that both models hold by name, and that are not drawn.
+        """Return the constants of the pair that are not drawn, by name.
 
-        Large ones are drawn unless `full`: what replaces a node seldom rests on their values.
+        Large ones are drawn unless `full`: replacements seldom depend on their values.
         """
         found: dict[str, Array] = {}
         own = self.conversion.constants(site.scope)
@@ -274,13 +274,15 @@ class PairMaker:
             elif name in own.references:
                 value = self._facts.calls.resolve_attribute(site.scope, own.references[name])
                 if value is UNKNOWN or value is None:
-                    raise UncheckableError("what it reads is set by the function's callers")
+                    raise UncheckableError(
+                        "an attribute of its replacement is set by the function's callers"
+                    )
                 found[name] = np.array(value, np.int64)
             else:
                 array = self._facts.constant(site.scope, name)
                 if array is None:
                     raise UncheckableError(
-                        f"what replaces it reads {name!r}, which it did not read itself"
+                        f"its replacement reads {name!r}, which the node itself does not read"
                     )
                 found[name] = array
         return found
@@ -309,7 +311,7 @@ class PairMaker:
         opset: int,
         initializers: Iterable[TensorProto] = (),
     ) -> ModelProto:
-        """One side: its nodes, with the constants that they read and initializers of its own."""
+        """Return one model of the pair: nodes, the constants that they read, initializers."""
         names, read = parts.names, set(used_values(nodes))
         graph = helper.make_graph(
             [names.node(item, index) for index, item in enumerate(nodes)],

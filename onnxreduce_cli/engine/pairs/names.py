@@ -1,4 +1,4 @@
-"""The names in a pair of models: they do not depend on the model that the site is from."""
+"""The names in a pair of models, which do not depend on those in the source model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from onnxreduce_cli.model.graph.used_values import declared
 
 
 class Renaming:
-    """Names that do not depend on the model, so that equal sites become equal models."""
+    """New names for those of a source model, so that equal sites become equal models."""
 
     def __init__(self) -> None:
-        """Begin without names; the empty one stays."""
+        """Begin without names; the empty name stays as it is."""
         self._names: dict[str, str] = {"": ""}
         self._counts: dict[str, int] = {}
 
     def add(self, name: str, prefix: str) -> None:
-        """Give a name its new one, if it has none: the prefix and a number."""
+        """Give a name a new one, the prefix and a number, unless it has one."""
         if name not in self._names:
             count = self._counts[prefix] = self._counts.get(prefix, 0) + 1
             self._names[name] = f"{prefix}{count}"
 
     def __getitem__(self, name: str) -> str:
-        """The new name of one that was added."""
+        """Return the new name for one that was added."""
         return self._names[name]
 
     def node(self, node: NodeProto, index: int) -> NodeProto:
-        """A copy of a node, the index-th of its model, renamed in its subgraphs too."""
+        """Return a renamed copy of a node, the index-th of its model, with its subgraphs."""
         copy = NodeProto()
         copy.CopyFrom(node)
         copy.name = f"n{index}"
@@ -52,7 +52,7 @@ class Renaming:
         return copy
 
     def tensor(self, tensor: TensorProto) -> TensorProto:
-        """A copy of a tensor by its new name."""
+        """Return a copy of a tensor by its new name."""
         copy = TensorProto()
         copy.CopyFrom(tensor)
         copy.name = self._names[tensor.name]
@@ -60,7 +60,7 @@ class Renaming:
 
 
 def made_values(nodes: Iterable[NodeProto]) -> list[str]:
-    """The names that nodes make, in order, those in their subgraphs too."""
+    """Return the names that nodes and their subgraphs define, in order."""
     found: list[str] = []
     for node in nodes:
         found += [name for name in node.output if name]
@@ -71,7 +71,7 @@ def made_values(nodes: Iterable[NodeProto]) -> list[str]:
 
 
 def node_key(node: NodeProto, tokens: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what makes a node distinct but for its names, of which each stands for its token."""
+    """Return a key of a node that does not depend on its names, which tokens stand for."""
     return (
         node.domain,
         node.op_type,

@@ -1,4 +1,4 @@
-"""The nodes of a pair: a site's own, where no function calls it, and those behind it."""
+"""The nodes of a pair: the site's own, without references to attributes, and those before it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.model.graph.used_values import used_values
 
-#: Said of nodes that draw random numbers.
+#: The reason why nodes that draw random numbers are not checked.
 RANDOM = "its results are random"
 
-#: How many nodes back steps look.
+#: How many producers back steps look.
 _DEPTH = 3
 
 
 def bound_node(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
-    """A copy of a node without its texts, its attribute references resolved.
+    """Return a copy of a node without doc strings, with its attribute references resolved.
 
     Args:
-        calls: what is known of the callers of the model's functions.
-        scope: where the node is.
+        calls: the calls of the model's functions.
+        scope: the scope of the node.
         node: the node.
 
     Raises:
-        UncheckableError: callers set an attribute differently.
+        UncheckableError: an attribute depends on the function's callers.
     """
     copy = NodeProto()
     copy.CopyFrom(node)
@@ -57,7 +57,7 @@ def bound_node(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
 
 
 def _references(node: NodeProto) -> Iterator[AttributeProto]:
-    """The attributes that refer to one of the function, of a node and those in its graphs."""
+    """Yield the attributes of a node, subgraphs included, that refer to a function's attribute."""
     for item in with_inner([node]):
         for attribute in item.attribute:
             if attribute.ref_attr_name:
@@ -65,36 +65,36 @@ def _references(node: NodeProto) -> Iterator[AttributeProto]:
 
 
 def refuse_external(node: NodeProto) -> None:
-    """Refuse a node that holds a tensor without its data.
+    """Refuse a node with a tensor attribute whose data is not in the model.
 
     Raises:
-        UncheckableError: it holds one.
+        UncheckableError: the node has one.
     """
     if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
         raise UncheckableError("its tensor is large, or external data, which is not read")
 
 
 def nodes_behind(site: Site, after: Sequence[NodeProto], constants: Constants) -> list[NodeProto]:
-    """The nodes between the values that what replaces a node reads and the node itself.
+    """Return the nodes between the inputs of a node's replacement and the node itself.
 
     Args:
         site: the site.
-        after: what replaces its node.
-        constants: those that steps added to its scope.
+        after: the nodes that replace its node.
+        constants: the constants that steps added to its scope.
 
     Returns:
-        the nodes in order, without the site's own; empty if the values do not lead to it.
+        the nodes in order, without the site's own; empty if the node does not depend on the inputs.
     """
     node, read = site.node, set(used_values(after))
     wanted = read.difference(made_values(after), node.output, node.input, constants.arrays)
     wanted -= constants.references.keys()
     found = _nodes_between(site.scope, node, wanted) if wanted else []
-    # What both read would have to be made on both sides.
+    # A value that both models read would have to be computed in both.
     return found if read.isdisjoint(made_values(found)) else []
 
 
 def _nodes_between(scope: Scope, node: NodeProto, wanted: AbstractSet[str]) -> list[NodeProto]:
-    """The nodes in a scope that lead from some values to a node.
+    """Return the nodes of a scope between some values and a node.
 
     Args:
         scope: the scope of the node.
@@ -102,7 +102,7 @@ def _nodes_between(scope: Scope, node: NodeProto, wanted: AbstractSet[str]) -> l
         wanted: the names of the values.
 
     Returns:
-        the nodes in order, without `node` itself; empty if none of the values leads to it.
+        the nodes in order, without `node` itself; empty if it depends on none of the values.
     """
     found: dict[int, NodeProto] = {}
 

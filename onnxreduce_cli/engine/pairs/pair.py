@@ -1,6 +1,6 @@
-"""A site as two small models: all that whoever checks it needs to know.
+"""A pair: a site as two small models, which is all that its check needs.
 
-This imports nothing of the engine: a process that checks pairs never plans a conversion.
+This module imports nothing of the engine: a process that checks pairs never plans a conversion.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from onnx import ModelProto
 
 from onnxreduce_cli.model.graph.values import Dims
 
-#: A partly known list of integers: each one's value, or the tensor and axis of which it is the
-#: size, or None.
+#: A partly known list of integers: each is its value, or the tensor and axis whose size it is, or
+#: None.
 Sizes = tuple[int | tuple[str, int] | None, ...]
 
 
@@ -27,13 +27,13 @@ class Pair(NamedTuple):
     Attributes:
         reference: the original node at its own opset.
         candidate: its replacement at the target opset.
-        moved: whether only attributes and inputs moved: the same operator, once.
-        full: whether it is the site as it stands: no dimension was made smaller, no constant drawn.
-        promised: the dimensions that the model states of its outputs, by output, where none was
-            made smaller: smaller inputs lead to others.
+        moved: whether the replacement is one node of the same operator.
+        full: whether it is the site as it is: no dimension was made smaller, no constant drawn.
+        promised: the dimensions that the source model has for the outputs; empty if a dimension of
+            an input was made smaller.
         sizes: the known elements of lists of integers that are drawn, by input.
-        constants: the inputs that are constants of the model, which are drawn.
-        stabler: whether the replacement may differ where inner values over- or underflow.
+        constants: the inputs that are constants of the source model, but are drawn.
+        stabler: whether the replacement may differ where intermediate values overflow or underflow.
     """
 
     reference: ModelProto
@@ -47,26 +47,26 @@ class Pair(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """A key by which distinct sites are recognised: equal keys, equal sites."""
+        """A key of the pair: equal keys mean equal pairs."""
         sides = (self.reference, self.candidate)
         parts = [side.SerializeToString(deterministic=True) for side in sides]
         return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
 
 
 class DistinctSite(NamedTuple):
-    """Equivalent sites of a conversion, and the pairs that they can be checked by.
+    """Equivalent sites of a conversion, and the pairs to check them by.
 
     Attributes:
         node: the first node's name, or a description by its output.
         op_type: its operator.
-        scope: where it is: empty for the main graph.
+        scope: the label of its scope; empty for the main graph.
         result: the operators that replace it.
         sites: how many sites there are.
-        pair: the node on small tensors; None where no pair can be made.
-        reason: why none can be made; empty where one can.
+        pair: the node on small tensors; None if no pair can be made.
+        reason: why no pair can be made; else empty.
         others: the pair of the true dimensions and constants, if that is not `pair`, then one of
-            the smallest tensors for which the same operators result. Few sites need them: each is
-            made when it is asked for, and raises `UncheckableError` where that cannot be.
+            the smallest tensors for which the same operators result. Few sites need them, so each
+            is made when it is drawn, or raises `UncheckableError`.
     """
 
     node: str

@@ -1,7 +1,7 @@
-"""A site too large to try, made smaller: the same node on smaller tensors, converted once more.
+"""A smaller pair for a site that is too large to run: the node on smaller tensors, converted again.
 
-What replaces a node may have its sizes in constants: strides, matrices, indices. The same steps
-then give the replacement for smaller sizes, and a mistake in them shows there.
+The sizes may be in constants of the replacement: strides, matrices, indices. The same steps then
+give the replacement for smaller sizes, and a mistake in them shows there as well.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ from onnxreduce_cli.errors import OnnxreduceError
 #: Draws a constant of a shape and of a `TensorProto.DataType`.
 Draw = Callable[[tuple[int, ...], int], Array]
 
-#: Sizes up to this that constants hold stay as they are.
+#: Sizes up to this in constants stay as they are.
 _SMALL = 64
 
 
-#: Sizes begin above these, one after another: steps may write large tensors in another way.
+#: Bounds that the smaller sizes begin above, tried in turn: steps may treat large tensors in
+#: another way.
 _BEGINNINGS = (4, 60, 730, 5000, 70_000)
 
 
 def smaller_pair(pair: Pair, site: Site, conversion: Conversion, draw: Draw) -> Pair:
-    """A pair like that of a site, with the smallest tensors for which the same operators result.
+    """Return a site's pair with the smallest tensors for which the same operators result.
 
     Args:
-        pair: the site's own, of its true sizes.
+        pair: the site's own pair, of its true sizes.
         site: the site.
         conversion: the conversion that it is from.
-        draw: what draws constants in place of large ones.
+        draw: draws constants in place of large ones.
 
     Raises:
-        UncheckableError: no size can be made smaller, or something else replaces smaller nodes.
+        UncheckableError: no size can be made smaller, or other operators replace smaller nodes.
     """
     wanted = [node.op_type for node in site.result]
     reason = "the node itself says how large they are"
@@ -70,7 +71,7 @@ def smaller_pair(pair: Pair, site: Site, conversion: Conversion, draw: Draw) -> 
 
 
 def _convert_again(before: ModelProto, conversion: Conversion) -> tuple[ModelProto, list[str]]:
-    """A model of one node, converted like the model that it is from, and the new operators."""
+    """Convert a model of one node as the source model, and return it with the new operators."""
     after = ModelProto()
     after.CopyFrom(before)
     try:
@@ -84,7 +85,7 @@ def _convert_again(before: ModelProto, conversion: Conversion) -> tuple[ModelPro
 
 
 def _smaller_reference(pair: Pair, begin: int, draw: Draw) -> tuple[ModelProto, dict[int, int]]:
-    """The model of the node on smaller tensors, and the sizes in place of larger ones."""
+    """Return the reference on smaller tensors, and the smaller size for each larger one."""
     model = ModelProto()
     model.CopyFrom(pair.reference)
     graph = model.graph
@@ -114,9 +115,9 @@ def _smaller_reference(pair: Pair, begin: int, draw: Draw) -> tuple[ModelProto, 
 
 
 def _sizes(graph: GraphProto, kept: list[Array], begin: int) -> dict[int, int]:
-    """The sizes that take the place of larger ones: of tensors, and in lists of integers.
+    """Return a smaller size for each larger one, of tensors and in lists of integers.
 
-    The larger of two stays the larger: one may be an index into the other, or beyond its end.
+    The order of sizes is kept: one may be an index into the other, or beyond its end.
     """
     lists = [array for array in kept if _is_list(array)]
     listed = {int(item) for array in lists for item in array.reshape(-1)}
@@ -141,13 +142,13 @@ def _is_list(array: Array) -> bool:
 def _drawn_constant(
     name: str, elem_type: int, dims: Sequence[int], sizes: dict[int, int], draw: Draw
 ) -> TensorProto:
-    """Return a constant of smaller size in place of a large one."""
+    """Return a drawn constant of smaller size in place of a large one."""
     shape = tuple(sizes.get(dim, dim) for dim in dims)
     return numpy_helper.from_array(draw(shape, elem_type), name)
 
 
 def _smaller_value(value: ValueInfoProto, sizes: dict[int, int]) -> ValueInfoProto:
-    """An input with smaller dimensions, where they are known."""
+    """Return an input with smaller dimensions where they are known."""
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
         return value

@@ -1,4 +1,4 @@
-"""The types of what a site is given: as in the model, but large dimensions made small."""
+"""The types of a pair's inputs: those of the source model, but with small dimensions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SMALL = 16
 
 
 class SmallDims:
-    """Makes dimensions small, equal ones alike, those that the nodes mention left alone."""
+    """Maps dimensions to small ones, equal ones to equal ones; those that nodes mention stay."""
 
     def __init__(self, mentioned_integers: set[int], full: bool) -> None:
-        """Prepare for a site whose nodes mention some integers; `full` leaves all as they are."""
+        """Prepare for a site whose nodes mention some integers; `full` keeps all dimensions."""
         self._mentioned = mentioned_integers
         self._full = full
         self._free = (size for size in count(5) if size not in mentioned_integers)
@@ -34,13 +34,13 @@ class SmallDims:
         self._symbols: dict[str, str] = {}
 
     def __call__(self, dim: int | str | None) -> int | str | None:
-        """Return the dimension that takes the place of `dim`."""
+        """Return the dimension that replaces `dim`."""
         if isinstance(dim, str):
             return self._symbols.setdefault(dim, f"d{len(self._symbols)}")
         return None if dim is None else self.size(dim)
 
     def size(self, dim: int) -> int:
-        """Return the size that takes the place of a known one."""
+        """Return the size that replaces a known one."""
         if self._full or dim <= 8 or dim in self._mentioned:
             return dim
         if dim not in self._chosen:
@@ -49,10 +49,10 @@ class SmallDims:
 
 
 def type_proto(found: ValueType, dims: Sequence[int | str | None] | None) -> TypeProto:
-    """The type of an input, with these dimensions if it is a tensor.
+    """Return the type of an input, with these dimensions if it is a tensor.
 
     Raises:
-        UncheckableError: nothing of this type can be drawn.
+        UncheckableError: values of this type cannot be drawn.
     """
     if found.elem_type:
         return helper.make_tensor_type_proto(found.elem_type, dims)
@@ -71,17 +71,17 @@ def type_proto(found: ValueType, dims: Sequence[int | str | None] | None) -> Typ
 
 
 def keeps_value(array: Array) -> bool:
-    """Return whether a constant keeps its value where large ones are drawn."""
+    """Return whether a constant is small enough to keep its value, not to be drawn."""
     return array.size <= _SMALL or (array.dtype.kind in "biuO" and array.size <= MOST_INTEGERS)
 
 
 def fixed_dims(proto: TypeProto) -> list[int]:
-    """The dimensions of a tensor that are numbers."""
+    """Return the fixed dimensions of a tensor type."""
     return [dim.dim_value for dim in proto.tensor_type.shape.dim if dim.HasField("dim_value")]
 
 
 def mentioned_integers(nodes: list[NodeProto], arrays: Iterable[Array]) -> set[int]:
-    """The integers that attributes and constants mention: a dimension may be among them."""
+    """Return the integers in attributes and constants, which may be dimensions."""
     found: set[int] = set()
     for node in nodes:
         for attribute in node.attribute:

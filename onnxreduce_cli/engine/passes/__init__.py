@@ -1,5 +1,6 @@
-"""Edits of a whole model, at its source opset, after which more of its nodes can be converted.
+"""Passes: edits of a whole model at its own opset.
 
-Each is taken only where nodes block without it. The model that is given is never touched: what a
-pass gives is a copy, or says what a copy would be.
+Some run where nodes block without them (sequences, inlining, specialisation): they leave the model
+as it is, and return an edited copy or a plan of one. The others (dtypes, static shapes) are for
+options of the user, and edit the model in place.
 """

@@ -1,4 +1,4 @@
-"""A dtype of a model changed to another, in values, weights and attributes."""
+"""Change of a model's dtypes, in values, weights and attributes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from onnxreduce_cli.model.types.safe_inference import type_error
 from onnxreduce_cli.model.types.skeleton import model_skeleton
 from onnxreduce_cli.text import count, listed
 
-#: Each holds what those before it do, but for the last digits of a float16 in bfloat16.
+#: Dtypes by range; each holds the values before it, but for the last digits of float16 in bfloat16.
 _RANGES = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedDtypes:
-    """What became of a model whose dtypes were changed.
+    """The changes of a model whose dtypes were changed.
 
     Attributes:
-        lines: what was done, a line each.
+        lines: a description of each change, in one line.
         changes: the nodes whose attributes changed.
-        moved: whether what was external data is within the model now.
+        moved: whether external data was moved into the model.
         casts: the names of the Casts by which inputs and outputs keep their dtypes.
     """
 
@@ -56,15 +56,15 @@ def change_dtypes(
 
     Requires: a model that passed the gate.
 
-    Guarantees: nothing in the model is of the old dtypes, but for inputs and outputs where those
-    are kept, and for constants that operators take in no other. Large weights are converted when
-    they are written.
+    Guarantees: nothing in the model is of the old dtypes, except inputs and outputs that keep their
+    dtypes, and constants that operators take in no other. Large weights are converted when they are
+    written.
 
     Raises:
         UsageError: there is no such dtype.
         ConversionError: an operator does not take the new dtype, or a weight is beyond its range.
-        InvalidModelError: external data is not where it should be.
-        OSError: it cannot be read.
+        InvalidModelError: external data is missing.
+        OSError: external data cannot be read.
     """
     was_sound = not type_error(model_skeleton(document.model))
     done = [
@@ -106,18 +106,18 @@ def _change(document: Document, before: int, after: int, keep_interface: bool) -
         lines.append(f"too small for {new}, zero now: {count(lost, 'element')}")
     changes = tuple(_changes(model, change))
     casts: tuple[str, ...] = ()
-    told = listed([f"{what} {name}" for what, name in interface])
+    names_text = listed([f"{what} {name}" for what, name in interface])
     if keep_interface and interface:
         found = cast_interface(model, dict.fromkeys(names), before, after)
         changes, casts = (*changes, *found.changes), found.casts
-        lines.append(f"{old} still, by Cast: {told}")
+        lines.append(f"{old} still, by Cast: {names_text}")
     elif interface:
-        lines.append(f"{new} instead of {old}: {told}")
+        lines.append(f"{new} instead of {old}: {names_text}")
     return ChangedDtypes(tuple(lines), changes, moved, casts)
 
 
 def _values_of_dtype(graph: GraphProto, dtype: int) -> list[tuple[str, str]]:
-    """The inputs and outputs of a graph that are dense tensors of a dtype."""
+    """Return the inputs and outputs of a graph that are dense tensors of a dtype."""
     return [
         (what, info.name)
         for what, infos in (("input", graph.input), ("output", graph.output))
@@ -138,10 +138,10 @@ def _changes(model: ModelProto, change: DtypeChange) -> Iterator[Change]:
 def _count_underflows(
     document: Document, changed: list[TensorProto], before: int, after: int
 ) -> int:
-    """Return how many elements become zero that are not.
+    """Return how many non-zero elements become zero.
 
     Raises:
-        ConversionError: one is beyond the range of the new dtype.
+        ConversionError: an element is beyond the range of the new dtype.
     """
     if _RANGES.index(after) >= _RANGES.index(before):
         return 0
@@ -166,7 +166,7 @@ def _count_underflows(
 
 
 def _type_blockers(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
-    """Return what is in the way: nodes whose operators do not take the new types that they get."""
+    """Yield a blocker for each node whose operator does not take the new types."""
     model_input = ConversionInput.of(document.model, document.base_dir)
     for scope in model_input.scopes:
         for node in scope.nodes:
@@ -186,7 +186,7 @@ def _type_blockers(document: Document, kinds: frozenset[str]) -> Iterator[Blocke
 def _disallowed_type(
     facts: Facts, scope: Scope, node: NodeProto, kinds: frozenset[str]
 ) -> str | None:
-    """Return which input or output is of a new type that the operator has not; None if none is."""
+    """Return which input or output has a new type that the operator does not allow, if any."""
     if not schemas.exists(node.op_type, scope.opset or 0):
         return None
     allowed = schemas.allowed_types(node.op_type, scope.opset or 0)
@@ -199,7 +199,7 @@ def _disallowed_type(
 
 
 def _mixed_types(facts: Facts, scope: Scope, node: NodeProto) -> str | None:
-    """Return which values of a node must be of one type and are not; None if all are."""
+    """Return which values of a node must be of one type but are not; None if all are."""
     if not schemas.exists(node.op_type, scope.opset or 0):
         return None
     schema = schemas.schema(node.op_type, scope.opset or 0)

@@ -1,4 +1,4 @@
-"""Inlining of blocked functions: their bodies in the place of the nodes that call them."""
+"""Inlining of functions: their bodies replace the nodes that call them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.graph.calls import InlinedCalls as ModelCalls
-from onnxreduce_cli.model.graph.calls import sizes_of_calls
+from onnxreduce_cli.model.graph.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.graph.inlining import can_inline, inline_calls
 from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, function_label, scopes
@@ -18,33 +17,32 @@ from onnxreduce_cli.model.types.skeleton import without_weights
 from onnxreduce_cli.model.types.specialisation import callers_first
 from onnxreduce_cli.text import count
 
-#: Nodes that inlining may make; where each function calls the next twice, there is no end of them.
+#: How many nodes inlining may make: they double if each function calls the next twice.
 MOST_INLINED_NODES = 50_000
 
-#: Functions that were inlined, each with the nodes that called it.
+#: The functions that were inlined, each with the nodes that called it.
 InlinedCalls = dict[FunctionKey, list[str]]
 
 
 def inline_functions(
     given: ConversionInput, plan: SitePlan
 ) -> Iterator[tuple[ModelProto, list[FunctionProto], InlinedCalls]]:
-    """Put the bodies of blocked functions in the place of the nodes that call them.
+    """Inline the blocked functions of a model in copies of it.
 
-    Requires: functions whose nodes mean the same by the imports of the model, and that do not
-    become more than `MOST_INLINED_NODES`; others stay.
+    Requires: functions that import the same opsets as the model, and that do not become more than
+    `MOST_INLINED_NODES`; others stay.
 
-    Guarantees: a copy computes what the model does, at the same opset, and has the functions no
-    longer; what called them says what they said.
+    Guarantees: a copy computes what the model does, at the same opset, without the functions.
 
-    What calls a blocked function is a graph in the end: functions on the way go with it, and those
-    that no graph leads to just go. Where that does not help these alone can be tried.
+    Functions that call a blocked one are inlined with it, up to a graph; functions that no graph
+    calls are removed. If that does not help, removing the latter alone can be tried.
 
     Args:
         given: the model as it is.
-        plan: one of it, maybe with functions specialised.
+        plan: a plan of it, possibly with specialised functions.
 
     Yields:
-        a copy, without weights, what is gone from it, and what called that: the best first.
+        a copy without weights, the functions removed from it, and their callers: the best first.
     """
     blocked = plan.blocked_functions
     if not blocked:
@@ -68,8 +66,8 @@ def unblocks(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -
     """Return whether inlining unblocks all nodes of the functions that it removes.
 
     Args:
-        plan: that of the model with the functions.
-        inlined: that of the copy without.
+        plan: the plan of the model with the functions.
+        inlined: the plan of the copy without them.
         gone: the functions.
     """
     identities = {id(function) for function in gone}
@@ -79,14 +77,15 @@ def unblocks(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -
     return len(inlined.blocked) <= len(staying)
 
 
-def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
+def inline_all(model: ModelProto, calls: Calls) -> dict[str, list[str]]:
     """Inline all functions of a model, in place.
 
     Returns:
-        for each of them, as people call it, the names of the nodes that called it.
+        the names of the nodes that called each function, by its label.
 
     Raises:
-        ConversionError: one is of another opset than the model, or there would be too many nodes.
+        ConversionError: a function is of another opset than the model, or there would be too many
+            nodes.
     """
     functions = list(model.functions)
     for function in functions:
@@ -107,8 +106,8 @@ def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
     return {labels[key]: names for key, names in found.items()}
 
 
-def _nodes_inlined(functions: Sequence[FunctionProto], calls: ModelCalls) -> int:
-    """How many nodes the calls of functions in a model's graphs become by inlining."""
+def _nodes_inlined(functions: Sequence[FunctionProto], calls: Calls) -> int:
+    """Return how many nodes the calls of functions in a model's graphs become by inlining."""
     written = sizes_of_calls({function_key(function): function for function in functions})
     return sum(
         written[function_key(function)]

@@ -1,4 +1,4 @@
-"""Inputs and outputs that keep their dtype, while what is between them has another."""
+"""Casts by which inputs and outputs keep their dtype while the values between get another."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from onnxreduce_cli.model.graph.scope import Scope, by_root, scopes, subgraphs
 
 @dataclass(frozen=True, slots=True)
 class CastInterface:
-    """What became of a model whose inputs and outputs keep their dtype.
+    """The Casts at a model's inputs and outputs, and the changes that they bring.
 
     Attributes:
         casts: the names of the Casts.
-        changes: the nodes that read or make something else now: with the Casts of inputs that each
-            is the first to read, and of outputs that it makes.
+        changes: the nodes whose inputs or outputs changed, each with the Casts of inputs that it is
+            the first to read, and of its outputs.
     """
 
     casts: tuple[str, ...]
@@ -31,16 +31,16 @@ class CastInterface:
 def cast_interface(
     model: ModelProto, names: Collection[str], outer: int, inner: int
 ) -> CastInterface:
-    """Put Casts at inputs and outputs of a model, in place.
+    """Add Casts at inputs and outputs of a model, in place.
 
-    Requires: values of these names that the model takes or gives, of dtype `outer`; all else that
-    reads or makes them is of dtype `inner` by now.
+    Requires: inputs and outputs of these names and of dtype `outer`; the nodes that read or make
+    them are of dtype `inner` already.
 
     Args:
         model: the model.
-        names: the inputs and outputs.
+        names: the names of the inputs and outputs.
         outer: their dtype.
-        inner: that of the values between them.
+        inner: the dtype of the values between them.
     """
     graph = model.graph
     tree = by_root(found := scopes(model))[id(found[0])]
@@ -71,7 +71,7 @@ def cast_interface(
 
 
 def _to_rename(tree: list[Scope], names: Collection[str]) -> list[tuple[Scope, NodeProto]]:
-    """The nodes that read or make values of these names themselves, each with where it is."""
+    """Return the nodes that read or make values of these names, each with its scope."""
     return [
         (scope, node)
         for scope in tree
@@ -83,14 +83,14 @@ def _to_rename(tree: list[Scope], names: Collection[str]) -> list[tuple[Scope, N
 def _change(
     scope: Scope, node: NodeProto, after: NodeProto, first: list[NodeProto], last: list[NodeProto]
 ) -> Change:
-    """What became of a node.
+    """Return the change of a node.
 
     Args:
-        scope: where it is.
-        node: the node as it was.
-        after: the node as it is now.
-        first: the Casts left that it may be the first to read.
-        last: those of outputs.
+        scope: its scope.
+        node: the node before.
+        after: the node after.
+        first: the Casts of inputs that no earlier node reads; those that it reads are removed.
+        last: the Casts of outputs.
     """
     mine = [item for item in first if item.output[0] in {*names_read(after)}]
     for item in mine:
@@ -118,7 +118,7 @@ def _copy(node: NodeProto) -> NodeProto:
 
 
 def _rename(node: NodeProto, names: dict[str, str]) -> None:
-    """Rename what a node reads and makes, in its subgraphs too."""
+    """Rename the inputs and outputs of a node, in its subgraphs too."""
     waiting = [node]
     while waiting:
         item = waiting.pop()

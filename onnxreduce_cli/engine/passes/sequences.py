@@ -1,4 +1,4 @@
-"""Sequences and optional values written out as tensors."""
+"""Writing out of sequences and optional values as tensors."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.types.skeleton import without_weights
 
-#: Operators that pass on whatever they are given.
+#: Operators that pass on values of any type.
 _PASSING_ON = ("Identity", "If", "Loop")
 
 
 def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode, ...]] | None:
     """Write sequences and optional values out as tensors where they block.
 
-    Requires: a plan of a model as it is. Those within functions are left: a function that they
+    Requires: a plan of a model as it is. Values within functions are left: a function that they
     block is inlined first.
 
-    Guarantees: the copy computes what the model does, at the same opset, and takes and gives the
-    same; no node of its main graph, or of graphs in it, makes or reads such a value but for what
-    the model takes and gives. Where there was a SequenceMap, it is a Loop now, and nothing else
-    is done yet.
+    Guarantees: the copy computes what the model does, at the same opset, with the same inputs and
+    outputs; no other value of its main graph, or of subgraphs, is a sequence or an optional. If
+    there was a SequenceMap, it is a Loop now, and nothing else is done yet.
 
     Returns:
-        the copy, without weights, and the nodes that were written out; None where none blocks, or
-        where it cannot be done, or only be emulated: then the plan's blockers say why.
+        the copy, without weights, and the nodes that were written out; None if none blocks, or if
+        it is not possible, or only as an emulation: then the plan's blockers say why.
     """
-    # What imports no opset has no operators that the gate could have looked at.
+    # The gate has not checked the operators of scopes that import no opset.
     sites = [
         site
         for site in plan.blocked
@@ -51,7 +50,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode
         blocked = [site]
     else:
         if not written:
-            return None  # What blocks reads what nothing makes.
+            return None  # The blocked nodes read values that no node makes.
         blocked = [] if plan.request.options.emulate else list(_blocked_emulations(plan, written))
     if not blocked:
         return copy, tuple(written)
@@ -61,13 +60,13 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode
 
 
 def _site(plan: SitePlan, place: tuple[int, int]) -> Site:
-    """The site of a node by the number of its scope, and its own in that."""
+    """Return a site for a node, by the index of its scope and its own index there."""
     scope = plan.input.scopes[place[0]]
     return Site(scope, scope.nodes[place[1]])
 
 
 def _blocked_emulations(plan: SitePlan, written: Iterable[RewrittenNode]) -> Iterator[Site]:
-    """The sites, blocked, of nodes that what was written for is an emulation of."""
+    """Yield the blocked sites of nodes whose replacement is an emulation."""
     for item in written:
         site = _site(plan, item.place)
         site.result = item.made
@@ -79,7 +78,7 @@ def _blocked_emulations(plan: SitePlan, written: Iterable[RewrittenNode]) -> Ite
 
 
 def _has_containers(plan: SitePlan, site: Site) -> bool:
-    """Return whether a node takes or gives sequences or optional values."""
+    """Return whether a node has sequences or optional values as inputs or outputs."""
     node = site.node
     if node.op_type not in _PASSING_ON:
         return node.op_type in OPERATORS

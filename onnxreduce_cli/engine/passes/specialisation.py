@@ -1,4 +1,4 @@
-"""Functions specialised: a copy of a function for each way in which it is called."""
+"""Specialisation of functions: a copy of a function for each distinct way to call it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from onnxreduce_cli.model.types.specialisation import Specialisation
 
 
 def specialise_functions(plan: SitePlan) -> SitePlan | None:
-    """Plan with a copy of each blocked function for each way in which it is called.
+    """Plan with a copy of each blocked function for each distinct way to call it.
 
     Requires: a plan of a model as it is.
 
-    Guarantees: the model with the copies computes what it does without. What a call knows (types,
-    constants, values of attributes) holds in the copy that it calls. Copies that came out the same
-    are one, and a function of which there is one copy keeps its name. The model itself is touched
+    Guarantees: the model with the copies computes what it does without them. The types, constants
+    and attribute values of a call hold in the copy that it calls. Copies that are converted to the
+    same nodes become one, and a function with one copy keeps its name. The model itself is edited
     when the plan is applied (see `Specialisation.install`).
 
     Returns:
-        a plan of the model with the copies; None where no function is blocked, or all calls of
-        those that are say the same.
+        a plan of the model with the copies; None if no function is blocked, or all calls of the
+        blocked ones are equivalent.
     """
     given = plan.input
     blocked = plan.blocked_functions
@@ -43,7 +43,7 @@ def specialise_functions(plan: SitePlan) -> SitePlan | None:
 
 
 def _result_key(plan: SitePlan, scope: Scope, sites: Mapping[int, Site]) -> Hashable:
-    """Return a key that is equal for copies of a function whose nodes become the same."""
+    """Return a key of a function copy: equal keys mean that its nodes become the same."""
     found = [
         (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
     ]

@@ -1,4 +1,4 @@
-"""Dimensions fixed, and what follows: shapes that are known now, and constants computed of them."""
+"""Fixing of dimensions, with the shapes and constants that follow from them."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from onnxreduce_cli.model.types.skeleton import without_weights
 from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes
 from onnxreduce_cli.text import count, listed
 
-#: Operators whose outputs tell of shapes alone.
+#: Operators whose outputs depend on shapes alone.
 _OF_SHAPES = frozenset({"Shape", "Size"})
 
-#: Constants of more elements are no sizes, and would make the model larger.
+#: Constants of more elements are not sizes, and would make the model larger.
 _MOST = 1024
 
-#: Shapes follow from constants and constants from shapes; so often they are looked at anew.
+#: How often constants are folded again: shapes follow from constants, and constants from shapes.
 _ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class StaticShapes:
-    """What became of a model whose dimensions were fixed.
+    """The changes of a model whose dimensions were fixed.
 
     Attributes:
-        lines: what was done, a line each.
-        changes: the nodes that constants took the place of.
-        removed: names of values of nodes that nobody reads any more.
+        lines: a description of each change, in one line.
+        changes: the nodes that constants replaced.
+        removed: names of the values that nothing reads any more.
     """
 
     lines: tuple[str, ...]
@@ -53,9 +53,9 @@ def fix_dimensions(model: ModelProto, dims: Mapping[str, int], base_dir: str) ->
 
     Requires: a model that passed the gate.
 
-    Guarantees: the model computes what it did, on inputs of these sizes, and takes no others; what
-    it computes of shapes alone, and is always the same now, is a constant; the shapes that it
-    states are as far known as inference can tell.
+    Guarantees: the model computes what it did, on inputs of these sizes only; values that depend on
+    shapes alone, and are known now, are constants; the stated shapes are as complete as inference
+    can make them.
 
     Args:
         model: the model.
@@ -64,7 +64,7 @@ def fix_dimensions(model: ModelProto, dims: Mapping[str, int], base_dir: str) ->
 
     Raises:
         UsageError: the model has no such dimension.
-        ConversionError: with these sizes a node cannot run, or gives another shape than stated.
+        ConversionError: with these sizes a node cannot run, or its shape is not the stated one.
     """
     false = set(_false_shapes(model))
     values = fix_dims(model, dims)
@@ -90,7 +90,7 @@ def _false_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
 
 
 def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) -> None:
-    """Refuse sizes that contradict what the model computes."""
+    """Refuse sizes that contradict the model's computations."""
     for item in _false_shapes(model):
         if item not in false:
             raise ConversionError(
@@ -114,12 +114,12 @@ def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) 
 
 
 class _Folding:
-    """The nodes of a model that compute constants from shapes, and what takes their place.
+    """The nodes of a model that compute constants from shapes, and their replacements.
 
     Attributes:
-        replaced: each with its scope, and the initializers or the node that take its place; neither
-            where only others that are replaced read it.
-        changes: what is told of those that something takes the place of.
+        replaced: the nodes, each with its scope, and with the nodes or initializers that replace
+            it; without either if only other replaced nodes read it.
+        changes: the changes of those that constants replace.
     """
 
     def __init__(self, model_input: ConversionInput) -> None:
@@ -162,7 +162,7 @@ class _Folding:
         return f"tensor({dtype})" in schemas.allowed_types("Constant", scope.opset or 0)["out0"]
 
     def _needed(self, gone: set[int]) -> set[tuple[int, str]]:
-        """The values, each with the scope that makes it, that others than these nodes read."""
+        """Return the values that nodes other than these read, each with its scope."""
         found: set[tuple[int, str]] = set()
         for scope in self._input.scopes:
             names = set(scope.outputs)
@@ -200,7 +200,7 @@ class _Folding:
         )
 
     def apply(self) -> Sequence[str]:
-        """Edit the model; return the names of values of nodes that are gone."""
+        """Edit the model, and return the names of the values of removed nodes."""
         done = [Site(scope, node, result=nodes) for scope, node, nodes, _ in self.replaced]
         bound = [
             name
@@ -208,14 +208,14 @@ class _Folding:
             for entry in (*training.initialization_binding, *training.update_binding)
             for name in (entry.key, entry.value)
         ]
-        # Whatever only these read goes: no operator does anything but compute.
+        # All nodes that only these read are removed: no operator has side effects.
         every = {id(node) for scope in self._input.scopes for node in scope.nodes}
         dead = dead_values(self._input.scopes, done, bound, every)
         edits: dict[int, Edits] = {}
         for scope, node, nodes, initializers in self.replaced:
             edit = edits.setdefault(id(scope), Edits())
             edit.replace(node, nodes, [], {}, initializers)
-            # What became an initializer keeps the type that is stated of it.
+            # A value that became an initializer keeps its stated type.
             made = {name for item in nodes for name in item.output}
             made.update(tensor.name for tensor in initializers)
             edit.removed_values.update({*node.output} - made - {""})
@@ -236,7 +236,7 @@ def _is_made_by_node(scope: Scope, name: str) -> bool:
 
 
 def _state_shapes(model_input: ConversionInput) -> None:
-    """State what is known now of shapes that the model states in part, in place."""
+    """Complete the shapes that the model states in part with the sizes known now, in place."""
     for scope in model_input.scopes:
         graph = scope.container
         if not isinstance(graph, GraphProto):

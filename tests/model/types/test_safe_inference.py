@@ -164,7 +164,7 @@ def test_an_attribute_that_may_end_inference() -> None:
 def test_what_ended_the_worker_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     model = doubling("Concat", 43)
     assert infer_shapes(model, data_prop=True) is None
-    monkeypatch.setattr(process, "current", lambda: pytest.fail("sent again"))
+    monkeypatch.setattr(process, "current_worker", lambda: pytest.fail("sent again"))
     assert infer_shapes(model, data_prop=True) is None
 
 

@@ -379,7 +379,7 @@ def test_a_replacement_that_reads_what_the_node_did_not_is_unchecked(
     text = "g (float[N,M] x, float[N,M] z) => (float[N,1] y) { y = ReduceMax<axes=[1]>(x) }"
     report = check_sites(Conversion(source(13, text), 18))
     assert report.checked == 0
-    assert "which it did not read itself" in report.unchecked[0].reason
+    assert "which the node itself does not read" in report.unchecked[0].reason
 
 
 def test_attribute_and_input_moves_must_be_bit_exact(monkeypatch: pytest.MonkeyPatch) -> None:

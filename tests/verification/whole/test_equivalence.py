@@ -294,7 +294,7 @@ def test_an_old_dropout_is_random_unless_it_is_for_tests(is_test: int) -> None:
 
 
 def test_progress_is_told() -> None:
-    observer: list[tuple[int, int, str]] = []
+    seen: list[tuple[int, int, str]] = []
     verify(source(SUM), source(SUM), progress=lambda *args: seen.append(args))
     assert seen[0][0] == 0
     assert seen[-1][:2] == (20, 20)
