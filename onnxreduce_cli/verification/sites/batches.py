@@ -9,8 +9,8 @@ import numpy as np
 
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
-    Outcome,
     RunKey,
+    RunOutcome,
     Side,
     run_once,
 )
@@ -42,17 +42,17 @@ class SiteRunner(IsolatedRunner):
             asked again then, and says nothing about the site.
     """
 
-    lost = ""
+    worker_failure = ""
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run it once; see `runtime.Runner.run`."""
-        if self.lost:
-            raise CannotRunError(self.lost)
+        if self.failure:
+            raise CannotRunError(self.failure)
         try:
             return super().run(feeds, names)
         except (CrashedError, LimitError) as error:
-            self.lost = str(error)
-            raise CannotRunError(self.lost) from error
+            self.failure = str(error)
+            raise CannotRunError(self.failure) from error
 
 
 def open_runners(
@@ -92,13 +92,13 @@ def open_runners(
     return runners, reasons
 
 
-def here(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
+def in_process(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
     """The runners in this process; none if the original does not run here."""
     found = {key: item for key, item in runners.items() if not isinstance(item, SiteRunner)}
     return found if (Side.REFERENCE, "numpy") in found else {}
 
 
-def with_others(
+def add_worker_outcomes(
     found: Iterable[Run], runners: Mapping[RunKey, Runner], names: Sequence[str]
 ) -> Iterator[Run]:
     """Add what the processes make of inputs that the original accepts here.
@@ -160,20 +160,20 @@ def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[s
             run.outcomes[key] = _outcome(result, opened[key])
 
 
-def _once(runner: SiteRunner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:
+def _once(runner: SiteRunner, feeds: Mapping[str, Any], names: Sequence[str]) -> RunOutcome:
     try:
         return run_once(runner, feeds, names)
     except CannotRunError:
         return UNSUPPORTED
 
 
-def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> Outcome:
+def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> RunOutcome:
     if isinstance(result, dict):
-        return Outcome(result)
+        return RunOutcome(result)
     if isinstance(result, RunFailedError):
-        return Outcome(failure=str(result))
+        return RunOutcome(failure=str(result))
     if isinstance(result, LimitError):
-        runner.lost = str(result)
+        runner.failure = str(result)
     return UNSUPPORTED
 
 
@@ -185,11 +185,11 @@ def has_empty(feeds: Mapping[str, Any]) -> bool:
     return any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
 
 
-def lost(runners: Mapping[RunKey, Runner], side: Side) -> str:
+def worker_failure(runners: Mapping[RunKey, Runner], side: Side) -> str:
     """Return how running a side ended a process, or did not end; empty if neither happened."""
     found = [
-        runner.lost
+        runner.failure
         for key, runner in runners.items()
-        if isinstance(runner, SiteRunner) and key[0] is side and runner.lost
+        if isinstance(runner, SiteRunner) and key[0] is side and runner.failure
     ]
     return found[0] if found else ""

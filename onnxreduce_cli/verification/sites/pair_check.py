@@ -17,18 +17,22 @@ from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.scope import with_inner
-from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side, judge
+from onnxreduce_cli.verification.compare.outcomes import Judgement, RunKey, RunOutcome, Side, judge
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.running.loop import Run, compare_models
 from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.sites.batches import lost, open_runners, with_others
-from onnxreduce_cli.verification.sites.cost import work
+from onnxreduce_cli.verification.sites.batches import (
+    add_worker_outcomes,
+    open_runners,
+    worker_failure,
+)
+from onnxreduce_cli.verification.sites.cost import estimated_work
 from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
-from onnxreduce_cli.verification.sites.runs import Refusals, searches
-from onnxreduce_cli.verification.sites.stabler import settled
+from onnxreduce_cli.verification.sites.runs import RefusalReasons, search_inputs
+from onnxreduce_cli.verification.sites.stabler import excuse_overflows
 from onnxreduce_cli.verification.source import Source
 
 #: For replacements that compute in another way, in one executor and between two.
@@ -55,7 +59,9 @@ _UNDETERMINED = (
 
 def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
     """Check a pair unless a run would compute more elements than `most`, or than usual."""
-    if work(pair.reference) + work(pair.candidate) > (_MOST if most is None else most):
+    if estimated_work(pair.reference) + estimated_work(pair.candidate) > (
+        _MOST if most is None else most
+    ):
         return PairResult(unchecked=TOO_LARGE)
     found = _compared(pair, seed)
     if found.refused and pair.promised:
@@ -85,16 +91,16 @@ def _compared(pair: Pair, seed: int) -> PairResult:
     names = list(sources[Side.REFERENCE].outputs)
 
     def complete(runs: Iterable[Run]) -> Iterator[Run]:
-        for run in with_others(runs, runners, names):
+        for run in add_worker_outcomes(runs, runners, names):
             if pair.stabler:
-                run.outcomes = settled(pair, run.feeds, run.outcomes)
+                run.outcomes = excuse_overflows(pair, run.feeds, run.outcomes)
             yield run
 
     try:
         compared = False
         drawer = Drawer(sources[Side.REFERENCE])
-        refusals = Refusals(sources[Side.REFERENCE], drawer)
-        found_inputs = searches(pair, drawer, runners, seed, refusals)
+        refusals = RefusalReasons(sources[Side.REFERENCE], drawer)
+        found_inputs = search_inputs(pair, drawer, runners, seed, refusals)
         for run in compare_models(found_inputs, complete, partial(_judge, pair), names):
             for judgement in run.judgements.values():
                 compared |= judgement.agree is not None
@@ -104,7 +110,7 @@ def _compared(pair: Pair, seed: int) -> PairResult:
     except InputError as error:
         found.unchecked = str(error)
         return found
-    before, after = (lost(runners, side) for side in Side)
+    before, after = (worker_failure(runners, side) for side in Side)
     if not compared:
         found.unchecked = before or after or str(refusals)
         found.refused = not (before or after)
@@ -151,7 +157,7 @@ def _judge(pair: Pair, run: Run, name: str) -> Judgement:
     return judgement
 
 
-def _is_as_float(outcomes: dict[RunKey, Outcome], name: str, pair: Pair) -> bool:
+def _is_as_float(outcomes: dict[RunKey, RunOutcome], name: str, pair: Pair) -> bool:
     """Return whether a double need only be as good as a float.
 
     The definitions of LayerNormalization, GroupNormalization and RMSNormalization compute their

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.verification.compare.values import Tolerance, compare, is_float
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values, is_float
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.whole.divergence import Inner
+from onnxreduce_cli.verification.whole.divergence import InnerRunner
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
 
 Array = npt.NDArray[Any]
 
 #: So many numbers that come back in other shapes are a bias, say; fewer are zeros and ones.
-_TELLING = 3
+_DISTINCT = 3
 
 #: So many times values further away are looked at, each time twice as far.
 _ROUNDS = 12
@@ -84,14 +84,14 @@ def coverage(
         if not names:
             break
         seen.update(names)
-        looked = _look(first, second, names, feeds)
+        pairs = _inner_pairs(first, second, names, feeds)
         for name in names:
-            for number, pair in looked[name]:
-                if not compare(*pair, tolerance).agree and not explains(number, name, pair):
+            for number, pair in pairs[name]:
+                if not compare_values(*pair, tolerance).agree and not explains(number, name, pair):
                     return replace(found, differing=(name, number))
-        telling = {name for name in names if not _void_of_pairs(looked[name])}
-        proven |= graph.nodes_behind(telling)
-        frontier = [name for name in names if name not in telling]
+        informative = {name for name in names if not _void_of_pairs(pairs[name])}
+        proven |= graph.nodes_behind(informative)
+        frontier = [name for name in names if name not in informative]
     return replace(found, by_all=len(proven))
 
 
@@ -132,7 +132,7 @@ def _same(arrays: Sequence[Array]) -> bool:
         if other.shape == first.shape:
             if other.tobytes() != first.tobytes():
                 return False
-        elif len(known) < _TELLING or not np.array_equal(known, np.unique(other)):
+        elif len(known) < _DISTINCT or not np.array_equal(known, np.unique(other)):
             return False
     return True
 
@@ -185,7 +185,7 @@ def _nearest(
     return found
 
 
-def _look(
+def _inner_pairs(
     first: tuple[Source, str],
     second: tuple[Source, str],
     names: Sequence[str],
@@ -193,7 +193,7 @@ def _look(
 ) -> dict[str, list[tuple[int, tuple[Any, Any]]]]:
     """Inner values of both sides, by name and with the number of the trial."""
     found: dict[str, list[tuple[int, tuple[Any, Any]]]] = {name: [] for name in names}
-    sides = Inner(first), Inner(second)
+    sides = InnerRunner(first), InnerRunner(second)
     for number, inputs in enumerate(feeds):
         left = sides[0].values(names, inputs)
         right = sides[1].values([name for name in names if name in left], inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
 from onnxreduce_cli.verification.source import Source
@@ -122,7 +122,7 @@ class _Search:
         return sorted(found, key=self._order.__getitem__)
 
 
-class Inner:
+class InnerRunner:
     """A model in an executor that is run for values of its main graph.
 
     It stays open for those that it was last run for: of a model of gigabytes, opening it is what
@@ -170,8 +170,8 @@ class Inner:
 def inner_values(
     side: tuple[Source, str], names: Sequence[str], feeds: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what `Inner.values` does of a model that is not kept open."""
-    return Inner(side).values(names, feeds)
+    """Return what `InnerRunner.values` does of a model that is not kept open."""
+    return InnerRunner(side).values(names, feeds)
 
 
 def _probe(
@@ -186,6 +186,6 @@ def _probe(
         left = inner_values(first, names, feeds)
         present = [name for name in names if name in left]
         right = inner_values(second, present, feeds)
-        return {name: compare(left[name], right[name], tolerance) for name in right}
+        return {name: compare_values(left[name], right[name], tolerance) for name in right}
 
     return probe

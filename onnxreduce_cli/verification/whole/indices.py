@@ -19,7 +19,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.verification.compare.values import Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.whole.divergence import inner_values
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
@@ -38,7 +38,7 @@ _EXACT = Tolerance(exact=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Pick:
+class _PickingNode:
     """A node that picks, and what the second model calls its values.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Pick:
     picked: dict[str, str]
 
 
-def explained(
+def explained_outputs(
     first: tuple[Source, str],
     second: tuple[Source, str],
     outputs: Mapping[str, Any],
@@ -93,7 +93,9 @@ def explained(
     }
 
 
-def _picks(first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]) -> Iterator[_Pick]:
+def _picks(
+    first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]
+) -> Iterator[_PickingNode]:
     """The nodes that outputs of the first model depend on and that pick, with their counterparts.
 
     Values go by their names where the second model has them, else by the place of the node among
@@ -112,7 +114,7 @@ def _picks(first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]) ->
         other = same[place] if place < len(same) else None
         data = [name for name in node.input[: _PICKING[node.op_type]] if name]
         picked = [name for name in node.output if name in read]
-        yield _Pick(
+        yield _PickingNode(
             node,
             _paired(data, node.input, () if other is None else other.input, second),
             _paired(picked, node.output, () if other is None else other.output, second),
@@ -132,7 +134,7 @@ def _paired(
 
 
 def _is_right(
-    pick: _Pick,
+    pick: _PickingNode,
     first: tuple[Source, str],
     mine: Mapping[str, Any],
     known: Mapping[str, Any],
@@ -149,12 +151,12 @@ def _is_right(
     alone = Source(_alone(pick, first[0].skeleton, given), first[0].label, generated=True)
     found = inner_values((alone, first[1]), list(pick.picked), given)
     return all(
-        name in found and compare(found[name], known[other], _EXACT).agree
+        name in found and compare_values(found[name], known[other], _EXACT).agree
         for name, other in pick.picked.items()
     )
 
 
-def _alone(pick: _Pick, model: ModelProto, given: Mapping[str, Any]) -> ModelProto:
+def _alone(pick: _PickingNode, model: ModelProto, given: Mapping[str, Any]) -> ModelProto:
     """A model of one node."""
     graph = helper.make_graph(
         [pick.node],

@@ -42,7 +42,7 @@ def executor_name(executor: str) -> str:
     return "ONNX Runtime"
 
 
-def message(said: Exception | str, source: Source) -> str:
+def short_message(said: Exception | str, source: Source) -> str:
     """Return an executor's words on a model, short, with the model's name in place of its path."""
     text = str(said)
     limit = _OPSET.search(text)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onnxreduce_cli.verification.compare.outcomes import Side
-from onnxreduce_cli.verification.compare.values import Tolerance, compare, is_float
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values, is_float
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.runtime import Runner
@@ -131,7 +131,7 @@ def _near(
     scale = float(np.max(finite, where=np.isfinite(finite), initial=0.0))
     rtol, atol = tolerance.limits(dtype, scale)
     limits = replace(tolerance, rtol=rtol, atol=atol + spread)
-    return compare(first, second, limits).agree
+    return compare_values(first, second, limits).agree
 
 
 def _widened(value: Any) -> Any:

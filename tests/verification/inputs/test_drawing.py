@@ -11,7 +11,7 @@ from onnx import ModelProto, TensorProto, TypeProto
 
 from onnxreduce_cli.executor import Executor
 from onnxreduce_cli.verification import InputError, verify
-from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
     LARGE,
     NEAR_CONSTANTS,
@@ -32,7 +32,7 @@ def source(text: str, opset: int = 13) -> ModelProto:
 def drawn(found: ModelProto, trial: int = 0, dims: dict[str, int] | None = None) -> dict[str, Any]:
     drawer = Drawer(Source(found, "m"), dims)
     rng = np.random.default_rng(trial)
-    return drawer.draw(next(drawer.attempts(trial, rng)), ORDINARY, rng)
+    return drawer.draw(next(drawer.choices(trial, rng)), ORDINARY, rng)
 
 
 TWO = (
@@ -286,7 +286,7 @@ def test_what_cannot_be_drawn_is_told() -> None:
     found.graph.input[0].type.tensor_type.elem_type = 0
     drawer = Drawer(Source(found, "m"))
     with pytest.raises(InputError, match="cannot be drawn"):
-        drawer.draw(Attempt({}, 2), ORDINARY, np.random.default_rng(0))
+        drawer.draw(ShapeChoice({}, 2), ORDINARY, np.random.default_rng(0))
 
 
 def test_limits_of_the_model_are_met() -> None:
@@ -297,7 +297,7 @@ def test_limits_of_the_model_are_met() -> None:
     )
     drawer = Drawer(Source(source(text), "m"))
     rng = np.random.default_rng(0)
-    feeds = drawer.draw(next(drawer.attempts(0, rng)), NEAR_CONSTANTS, rng)
+    feeds = drawer.draw(next(drawer.choices(0, rng)), NEAR_CONSTANTS, rng)
     for column, limit in enumerate((50, -70, 3000)):
         assert {limit - 1, limit, limit + 1} < set(feeds["x"][:, column].tolist())
     assert {122.5, 123.5, 124.5} < set(feeds["z"].tolist())

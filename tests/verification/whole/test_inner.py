@@ -16,7 +16,7 @@ from onnx import helper, numpy_helper
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.whole import divergence
-from onnxreduce_cli.verification.whole.divergence import Inner
+from onnxreduce_cli.verification.whole.divergence import InnerRunner
 from onnxreduce_cli.worker.process import end_current
 from tests.support import model
 
@@ -123,7 +123,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_a_model_stays_open_for_the_same_values(opened: list[list[str]]) -> None:
-    inner = Inner((Source(CHAIN, "m"), "onnxruntime"))
+    inner = InnerRunner((Source(CHAIN, "m"), "onnxruntime"))
     for number in range(3):
         x = np.array([number, -number], np.float32)
         found = inner.values(["a", "y"], {"x": x})
@@ -133,7 +133,7 @@ def test_a_model_stays_open_for_the_same_values(opened: list[list[str]]) -> None
 
 
 def test_what_no_run_can_give_is_left_out_and_not_asked_for_again(opened: list[list[str]]) -> None:
-    inner = Inner((Source(CHAIN, "m"), "onnxruntime"))
+    inner = InnerRunner((Source(CHAIN, "m"), "onnxruntime"))
     x = np.array([1, -1], np.float32)
     assert set(inner.values(["a", "nowhere", "b"], {"x": x})) == {"a", "b"}
     assert opened == [["a", "nowhere", "b"], ["a"], ["nowhere", "b"], ["nowhere"], ["b"]]
