@@ -18,7 +18,7 @@ from benchmarks import verify_memory
 from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import profile
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 
 TRIALS = 5
 WIDTH = 1024

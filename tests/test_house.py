@@ -22,7 +22,7 @@ def sources() -> Iterator[tuple[str, str]]:
 LAST_RESORTS = {
     "batch/run.py",
     "cli/main.py",
-    "verification/sessions.py",
+    "verification/running/sessions.py",
     "worker/server.py",
 }
 

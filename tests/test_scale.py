@@ -26,7 +26,7 @@ from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.model.types import called_types, shape_inference
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from tests.engine.pairs.test_bodies import nested as nested_apart
 from tests.support import check_sites, conversions

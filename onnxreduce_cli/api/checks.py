@@ -18,7 +18,7 @@ def prepare_checks() -> None:
     from onnxreduce_cli.worker.process import current
 
     with suppress(OSError):  # Whoever needs it is told.
-        current(("onnxruntime", "onnxreduce_cli.verification.sessions"))
+        current(("onnxruntime", "onnxreduce_cli.verification.running.sessions"))
 
 
 def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:

@@ -14,7 +14,7 @@ from onnxreduce_cli.verification import (
     read_inputs,
     verify,
 )
-from onnxreduce_cli.verification.isolated import let_go
+from onnxreduce_cli.verification.running.isolated import let_go
 from onnxreduce_cli.worker.process import end_current
 
 

@@ -29,7 +29,7 @@ from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.told import Told
-from onnxreduce_cli.verification.limits import Limits, limited
+from onnxreduce_cli.verification.running.limits import Limits, limited
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.comparison import Comparison

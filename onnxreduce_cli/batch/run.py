@@ -21,7 +21,7 @@ from onnxreduce_cli.model.files import make_folder
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
 from onnxreduce_cli.text import joined, printable
-from onnxreduce_cli.verification.limits import size_text
+from onnxreduce_cli.verification.running.limits import size_text
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion

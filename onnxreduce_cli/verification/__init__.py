@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         RunFailedError,
     )
     from onnxreduce_cli.verification.inputs.files import read_inputs, write_inputs
-    from onnxreduce_cli.verification.limits import Limits, limited
+    from onnxreduce_cli.verification.running.limits import Limits, limited
     from onnxreduce_cli.verification.whole.equivalence import run, verify
     from onnxreduce_cli.verification.whole.results import VerificationError, VerifyReport
 
@@ -36,12 +36,12 @@ _HOMES = {
     "CannotRunError": "errors",
     "Errors": "compare.values",
     "InputError": "errors",
-    "Limits": "limits",
+    "Limits": "running.limits",
     "RunFailedError": "errors",
     "Tolerance": "compare.values",
     "VerificationError": "whole.results",
     "VerifyReport": "whole.results",
-    "limited": "limits",
+    "limited": "running.limits",
     "read_inputs": "inputs.files",
     "run": "whole.equivalence",
     "verify": "whole.equivalence",

@@ -13,7 +13,7 @@ from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.steps import registry
 from onnxreduce_cli.verification import VerificationError
-from onnxreduce_cli.verification.limits import Limits, current
+from onnxreduce_cli.verification.running.limits import Limits, current
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18]>

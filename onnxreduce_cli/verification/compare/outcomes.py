@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare, failed
 from onnxreduce_cli.verification.errors import RunFailedError
-from onnxreduce_cli.verification.runtime import EXECUTORS, Runner
+from onnxreduce_cli.verification.running.runtime import EXECUTORS, Runner
 
 
 class Side(Enum):

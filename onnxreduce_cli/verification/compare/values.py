@@ -25,14 +25,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.model.values import finfo
+from onnxreduce_cli.model.values import finfo, is_float
 
 Array = npt.NDArray[Any]
 
@@ -43,9 +42,6 @@ _DEFAULTS = {
     "bfloat16": (4e-2, 4e-2),
 }
 _TINY_FLOATS = (0.3, 0.05)
-
-
-_FLOAT_NAMES = ("float", "bfloat")
 
 #: Tensors of up to so many elements are first compared by their bytes.
 _FEW = 4096
@@ -165,12 +161,6 @@ class Errors:
 def failed(problem: str) -> Errors:
     """Errors of two values that cannot be compared."""
     return Errors(bit_exact=False, problem=problem)
-
-
-@cache
-def is_float(dtype: np.dtype[Any]) -> bool:
-    """Return whether a dtype is a float of any size, those of ml_dtypes included."""
-    return dtype.name.startswith(_FLOAT_NAMES)
 
 
 def _has_ulps(dtype: np.dtype[Any]) -> bool:

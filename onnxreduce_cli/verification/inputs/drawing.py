@@ -22,7 +22,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
 )
 from onnxreduce_cli.verification.inputs.ranges import Bound, bounds
 from onnxreduce_cli.verification.inputs.unfixed_dims import dim_key, required_sizes
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 
 Array = npt.NDArray[Any]
 

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import finfo, iinfo, numpy_dtype
-from onnxreduce_cli.verification.compare.values import is_float
+from onnxreduce_cli.model.values import finfo, iinfo, is_float, numpy_dtype
 
 Array = npt.NDArray[Any]
 

@@ -11,7 +11,7 @@ from onnx import AttributeProto, NodeProto
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 
 
 def dim_key(name: str, axis: int, dim: int | str | None) -> str:

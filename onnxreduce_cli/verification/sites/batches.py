@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.verification.compare.loop import Run
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
     Outcome,
@@ -20,11 +21,10 @@ from onnxreduce_cli.verification.errors import (
     LimitError,
     RunFailedError,
 )
-from onnxreduce_cli.verification.isolated import IsolatedRunner
-from onnxreduce_cli.verification.limits import Limits
-from onnxreduce_cli.verification.running.loop import Run
-from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner, Runner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner
+from onnxreduce_cli.verification.running.limits import Limits
+from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner, Runner
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.worker.process import UnansweredError
 
 #: What a site may take that runs in a process of its own: its tensors are small.

@@ -24,7 +24,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     UNUSUAL,
     ZEROS,
 )
-from onnxreduce_cli.verification.runtime import NumpyRunner, Runner
+from onnxreduce_cli.verification.running.runtime import NumpyRunner, Runner
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})

@@ -17,19 +17,19 @@ from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.verification.compare.loop import Run, compare_models
 from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side, judge
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
-from onnxreduce_cli.verification.running.loop import Run, compare_models
-from onnxreduce_cli.verification.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.sites.batches import lost, open_runners, with_others
 from onnxreduce_cli.verification.sites.cost import work
 from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
 from onnxreduce_cli.verification.sites.runs import Refusals, searches
 from onnxreduce_cli.verification.sites.stabler import settled
-from onnxreduce_cli.verification.source import Source
 
 #: For replacements that compute in another way, in one executor and between two.
 _COMPUTED = Tolerance()

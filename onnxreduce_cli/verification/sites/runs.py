@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.executor.limit import time_limit
+from onnxreduce_cli.verification.compare.loop import Run, Wanted, draw_runs
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
     Outcome,
@@ -21,8 +22,8 @@ from onnxreduce_cli.verification.compare.outcomes import (
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
 from onnxreduce_cli.verification.inputs.ranges import FLOATS
-from onnxreduce_cli.verification.running.loop import Run, Wanted, draw_runs
-from onnxreduce_cli.verification.runtime import Runner
+from onnxreduce_cli.verification.running.runtime import Runner
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.sites.batches import has_empty, here
 from onnxreduce_cli.verification.sites.draws import (
     fit_regions,
@@ -33,7 +34,6 @@ from onnxreduce_cli.verification.sites.draws import (
     special_profile,
     windows_hold_elements,
 )
-from onnxreduce_cli.verification.source import Source
 
 #: What a node refused of smaller tensors it will hardly take of larger ones.
 _MOST = 1 << 20

@@ -14,11 +14,10 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.model.values import finfo
+from onnxreduce_cli.model.values import finfo, is_float
 from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, RunKey, Side
-from onnxreduce_cli.verification.compare.values import is_float
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner
+from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner
 
 Array = npt.NDArray[Any]
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.verification.compare.values import Tolerance, compare, is_float
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.model.values import is_float
+from onnxreduce_cli.verification.compare.values import Tolerance, compare
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.divergence import Inner
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
 

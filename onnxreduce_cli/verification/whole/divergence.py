@@ -7,8 +7,8 @@ from typing import Any
 
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.results import Divergence
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 

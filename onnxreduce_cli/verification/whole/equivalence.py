@@ -11,9 +11,9 @@ from onnxreduce_cli.model.values import from_proto, kind_of
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import InputError
-from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.source import ModelOrPath, Source
+from onnxreduce_cli.verification.running.isolated import open_isolated
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import ModelOrPath, Source
 from onnxreduce_cli.verification.whole.results import VerifyReport
 from onnxreduce_cli.verification.whole.trials import Trials
 from onnxreduce_cli.verification.whole.verdict import Verdict

@@ -28,7 +28,7 @@ from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.used_values import used_values
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES
 
 _FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"

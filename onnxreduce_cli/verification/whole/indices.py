@@ -20,7 +20,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.verification.compare.values import Tolerance, compare
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.divergence import inner_values
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.schemas import newest_opset
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import open_isolated
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.results import Comparison, ExecutorRun
 
 #: The packages that hold ONNX Runtime, of which one is installed.

@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.random_operators import is_random
 from onnxreduce_cli.model.scope import subgraphs, with_inner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 
 
 def random_outputs(source: Source) -> set[str]:

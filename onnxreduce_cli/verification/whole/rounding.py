@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from onnxreduce_cli.model.values import is_float
 from onnxreduce_cli.verification.compare.outcomes import Side
-from onnxreduce_cli.verification.compare.values import Tolerance, compare, is_float
+from onnxreduce_cli.verification.compare.values import Tolerance, compare
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import open_isolated
+from onnxreduce_cli.verification.running.runtime import Runner
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 
 Array = npt.NDArray[Any]

@@ -12,6 +12,7 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.verification.compare.loop import Inputs, Run, Wanted, compare_models, draw_runs
 from onnxreduce_cli.verification.compare.outcomes import (
     Judgement,
     Outcome,
@@ -24,10 +25,9 @@ from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs.drawing import LARGEST, Attempt, Drawer
 from onnxreduce_cli.verification.inputs.profiles import profile
-from onnxreduce_cli.verification.isolated import end_large, let_go, open_isolated
-from onnxreduce_cli.verification.running.loop import Inputs, Run, Wanted, compare_models, draw_runs
-from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import end_large, let_go, open_isolated
+from onnxreduce_cli.verification.running.runtime import Runner
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.naming import message
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from onnxreduce_cli.verification.whole.results import ExecutorRun, Trial

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from onnx import NodeProto
 
 from onnxreduce_cli.model.used_values import used_values
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 
 #: Operators that read nothing but the shape of their input.
 OF_SHAPES = frozenset({"Shape", "Size"})

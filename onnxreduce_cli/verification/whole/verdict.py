@@ -12,8 +12,8 @@ from onnxreduce_cli.text import listed
 from onnxreduce_cli.verification.compare.outcomes import RunKey, Side
 from onnxreduce_cli.verification.compare.values import Errors, compare
 from onnxreduce_cli.verification.inputs.files import write_inputs
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole import indices
 from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence

@@ -21,7 +21,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     ZEROS,
     draw_array,
 )
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 from tests.support import model
 
 

@@ -16,7 +16,8 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
-from onnxreduce_cli.verification import read_inputs, runtime, verify
+from onnxreduce_cli.verification import read_inputs, verify
+from onnxreduce_cli.verification.running import runtime
 from onnxreduce_cli.verification.sites import batches as site_batches
 from onnxreduce_cli.verification.sites.report import SiteReport
 from tests import contract

@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto, NodeProto, helper
 
 from onnxreduce_cli.verification import Tolerance, verify
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole import divergence
 from onnxreduce_cli.verification.whole.divergence import first_divergence
 from tests.support import model

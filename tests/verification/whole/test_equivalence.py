@@ -24,7 +24,7 @@ from onnxreduce_cli.verification import (
     run,
     verify,
 )
-from onnxreduce_cli.verification.isolated import IsolatedRunner
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner
 from onnxreduce_cli.verification.whole import trials
 from tests.support import model
 

@@ -13,8 +13,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole import divergence
 from onnxreduce_cli.verification.whole.divergence import Inner
 from onnxreduce_cli.worker.process import end_current

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole import naming
 from onnxreduce_cli.verification.whole.naming import executor_name, message
 from tests.support import model

@@ -12,8 +12,8 @@ from onnx import ModelProto, TensorProto
 from onnxreduce_cli.report.verify import as_text
 from onnxreduce_cli.verification import Tolerance, verify
 from onnxreduce_cli.verification.compare.outcomes import Side
-from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 from onnxreduce_cli.verification.whole.rounding import Rounding
 from tests.support import model

@@ -18,12 +18,13 @@ from onnx import ModelProto, helper
 
 from onnxreduce_cli.api.checks import prepare_checks
 from onnxreduce_cli.report.verify import as_text
-from onnxreduce_cli.verification import CannotRunError, RunFailedError, isolated, run, verify
+from onnxreduce_cli.verification import CannotRunError, RunFailedError, run, verify
 from onnxreduce_cli.verification.errors import LimitError
-from onnxreduce_cli.verification.isolated import IsolatedRunner, end_large, open_isolated
-from onnxreduce_cli.verification.limits import Limits, limited
-from onnxreduce_cli.verification.sessions import close_models, run_models
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running import isolated
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner, end_large, open_isolated
+from onnxreduce_cli.verification.running.limits import Limits, limited
+from onnxreduce_cli.verification.running.sessions import close_models, run_models
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.worker import process
 from tests.support import model
 
@@ -144,7 +145,7 @@ def test_the_process_imports_little() -> None:
     program = (
         "import sys\n"
         "import onnxruntime\n"
-        "from onnxreduce_cli.verification import sessions\n"
+        "from onnxreduce_cli.verification.running import sessions\n"
         "from onnxreduce_cli.worker import server\n"
         "print(*sys.modules)\n"
     )
@@ -153,7 +154,8 @@ def test_the_process_imports_little() -> None:
     assert "onnxruntime" in modules
     assert not {"onnx", "click", "ml_dtypes", "google", "onnxruntime.tools"} & set(modules)
     own = {name for name in modules if name.startswith("onnxreduce_cli.")}
-    parts = ("verification", "verification.errors", "verification.sessions")
+    room = "verification.running"
+    parts = ("verification", "verification.errors", room, f"{room}.sessions")
     below = ("worker", "worker.server", "errors", "text", "told")
     assert own == {f"onnxreduce_cli.{part}" for part in (*parts, *below)}
 
@@ -277,8 +279,8 @@ def test_a_run_ends_with_whoever_asked_for_it(executor: str, tmp_path: Path) -> 
     onnx.save(ENDLESS, tmp_path / "m.onnx")
     program = (
         "import sys, time\n"
-        "from onnxreduce_cli.verification.isolated import IsolatedRunner\n"
-        "from onnxreduce_cli.verification.source import Source\n"
+        "from onnxreduce_cli.verification.running.isolated import IsolatedRunner\n"
+        "from onnxreduce_cli.verification.running.source import Source\n"
         "runner = IsolatedRunner(Source(sys.argv[1], 'm'), sys.argv[2])\n"
         "runner.ready()\n"
         "print(runner.worker.pid, flush=True)\n"

@@ -115,7 +115,7 @@ class _NumpySession:
     def __init__(self, form: Form, _: int) -> None:
         from onnx import ModelProto
 
-        from onnxreduce_cli.verification.runtime import NumpyRunner
+        from onnxreduce_cli.verification.running.runtime import NumpyRunner
 
         try:
             path = None if form.content else form.path

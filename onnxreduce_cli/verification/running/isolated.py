@@ -21,9 +21,9 @@ from onnxreduce_cli.verification.errors import (
     CrashedError,
     LimitError,
 )
-from onnxreduce_cli.verification.limits import Limits, current
-from onnxreduce_cli.verification.sessions import Form, close_models, open_model, run_models
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.limits import Limits, current
+from onnxreduce_cli.verification.running.sessions import Form, close_models, open_model, run_models
+from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.worker import process
 from onnxreduce_cli.worker.process import (
     EndedError,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from onnxreduce_cli.verification.compare.loop import Run, Wanted, compare_models, draw_runs
 from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side
 from onnxreduce_cli.verification.inputs.drawing import Attempt
-from onnxreduce_cli.verification.running.loop import Run, Wanted, compare_models, draw_runs
 
 #: Ways to draw inputs, by the size that they give to all dimensions.
 SIZES = (2, 3, 4, 5)
