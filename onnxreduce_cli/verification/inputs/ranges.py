@@ -12,14 +12,11 @@ from typing import NamedTuple
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
-from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.reduction import REDUCE
-
-Dim = int | str | None
+from onnxreduce_cli.verification.inputs.node_use import Dim, NodeUse
 
 
 class Bound(NamedTuple):
@@ -70,37 +67,6 @@ _PASSING: dict[str, tuple[int, ...]] = {
 }
 
 
-class _Use(NamedTuple):
-    """A node that an input reaches."""
-
-    node: NodeProto
-    scope: Scope
-    facts: Facts
-
-    def dims(self, index: int) -> Dims | None:
-        """The dimensions of the node's input at `index`."""
-        name = self.node.input[index] if index < len(self.node.input) else ""
-        found = self.facts.type(self.scope, name)
-        return None if found is None else found.dims
-
-    def axis(self, default: int = 0) -> int:
-        """The node's attribute `axis`."""
-        attribute = attributes.find(self.node, "axis")
-        return int(attribute.i) if attribute is not None else default
-
-    def dim(self, index: int, axis: int) -> Dim:
-        """One dimension of an input; None where it is not known."""
-        dims = self.dims(index)
-        if dims is None or not -len(dims) <= axis < len(dims):
-            return None
-        return dims[axis]
-
-    def constant(self, index: int) -> int | None:
-        """The value of a constant input of one element."""
-        array = self.facts.constant(self.scope, self.node.input[index])
-        return None if array is None or array.size != 1 else int(array.reshape(-1)[0])
-
-
 _LARGEST = 1 << 30
 
 FLOATS = frozenset(
@@ -112,14 +78,13 @@ def _below(dim: Dim) -> Bound:
     return Bound(0, _LARGEST, (dim,))
 
 
-def _at_axis(use: _Use) -> Bound:
-    return _below(use.dim(0, use.axis()))
+def _at_axis(use: NodeUse) -> Bound:
+    return _below(use.dim(0, use.integer("axis")))
 
 
-def _nd(use: _Use) -> Bound:
+def _nd(use: NodeUse) -> Bound:
     """Each column of the indices has a dimension of its own; all keep to the smallest."""
-    batch = attributes.find(use.node, "batch_dims")
-    start = int(batch.i) if batch is not None else 0
+    start = use.integer("batch_dims")
     dims = use.dims(0)
     last = use.dim(1, -1)
     if dims is None or not isinstance(last, int):
@@ -127,62 +92,61 @@ def _nd(use: _Use) -> Bound:
     return Bound(0, _LARGEST, tuple(dims[start : start + last]))
 
 
-def _axes(use: _Use) -> Bound:
+def _axes(use: NodeUse) -> Bound:
     dims = use.dims(0)
     return Bound(0, max(0, len(dims) - 1) if dims is not None else 0, unique=True)
 
 
-def _signal_axis(use: _Use) -> Bound:
+def _signal_axis(use: NodeUse) -> Bound:
     """Any but the last, which holds the parts of complex numbers."""
     return Bound(0, max(0, len(use.dims(0) or ()) - 2))
 
 
-def _one_hot(use: _Use) -> Bound:
+def _one_hot(use: NodeUse) -> Bound:
     depth = use.constant(1)
     return Bound(0, 0 if depth is None else max(0, depth - 1))
 
 
-def _new_axes(use: _Use) -> Bound:
+def _new_axes(use: NodeUse) -> Bound:
     dims = use.dims(0)
     return Bound(0, len(dims) if dims is not None else 0, unique=True)
 
 
-def _written_from(use: _Use) -> Bound:
+def _written_from(use: NodeUse) -> Bound:
     """Where writing into a cache begins, such that it ends within."""
-    cache, written = (use.dim(index, use.axis(-2)) for index in (0, 1))
+    cache, written = (use.dim(index, use.integer("axis", -2)) for index in (0, 1))
     if not isinstance(cache, int) or not isinstance(written, int):
         return Bound(0, 0)
     return Bound(0, max(0, cache - written))
 
 
-def _top_k(use: _Use) -> Bound:
-    return Bound(1, _LARGEST, (use.dim(0, use.axis(-1)),), inclusive=True)
+def _top_k(use: NodeUse) -> Bound:
+    return Bound(1, _LARGEST, (use.dim(0, use.integer("axis", -1)),), inclusive=True)
 
 
-def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[_Use], Bound]:
-    def bound(use: _Use) -> Bound:
-        attribute = attributes.find(use.node, axis_attribute)
-        axis = int(attribute.i) if attribute is not None else default
+def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[NodeUse], Bound]:
+    def bound(use: NodeUse) -> Bound:
+        axis = use.integer(axis_attribute, default)
         return Bound(1, _LARGEST, (use.dim(index, axis),), inclusive=True)
 
     return bound
 
 
-def _of_integers(low: int, high: int) -> Callable[[_Use], Bound | None]:
+def _of_integers(low: int, high: int) -> Callable[[NodeUse], Bound | None]:
     """A bound where the first input holds integers: results that they cannot hold are undefined."""
 
-    def bound(use: _Use) -> Bound | None:
+    def bound(use: NodeUse) -> Bound | None:
         elem_type = use.facts.elem_type(use.scope, use.node.input[0])
         return None if elem_type is None or elem_type in FLOATS else Bound(low, high)
 
     return bound
 
 
-def _counts(low: int, high: int) -> Callable[[_Use], Bound]:
+def _counts(low: int, high: int) -> Callable[[NodeUse], Bound]:
     return lambda use: Bound(low, high)
 
 
-_ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
+_ROLES: dict[tuple[str, int], Callable[[NodeUse], Bound | None]] = {
     ("Gather", 1): _at_axis,
     ("GatherElements", 1): _at_axis,
     ("Scatter", 1): _at_axis,
@@ -324,7 +288,7 @@ def _follow(
             if not is_default(node.domain) and node.op_type not in _ROLE_OPERATORS:
                 continue
             role = _ROLES.get((node.op_type, index))
-            bound = None if role is None else role(_Use(node, scope, facts))
+            bound = None if role is None else role(NodeUse(node, scope, facts))
             if bound is not None:
                 found[bound] = None
             if index in _PASSING.get(node.op_type, ()):
