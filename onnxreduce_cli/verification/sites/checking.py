@@ -16,8 +16,7 @@ from typing import Literal
 from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
 from onnxreduce_cli.errors import CheckError, UncheckedError
 from onnxreduce_cli.verification.compare.values import Errors
-from onnxreduce_cli.verification.sites.pair_check import check_pair
-from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
+from onnxreduce_cli.verification.sites.pair_check import TOO_LARGE, PairResult, check_pair
 from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 #: Elements that one run may compute where nothing smaller is left to try.

@@ -6,8 +6,9 @@ A pair is all that is needed: what plans conversions is not imported.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -27,9 +28,11 @@ from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.sites.batches import lost, open_runners, with_others
 from onnxreduce_cli.verification.sites.cost import work
-from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
 from onnxreduce_cli.verification.sites.runs import Refusals, searches
 from onnxreduce_cli.verification.sites.stabler import settled
+
+#: Why a pair is not checked that would compute too many elements.
+TOO_LARGE = "its tensors are too large to try"
 
 #: For replacements that compute in another way, in one executor and between two.
 _COMPUTED = Tolerance()
@@ -51,6 +54,29 @@ _UNDETERMINED = (
     "ONNX Runtime and the NumPy executor differ from each other, before the conversion too, in "
     "what becomes of NaN or infinities; the replacement gives something else again"
 )
+
+
+@dataclass(slots=True)
+class PairResult:
+    """The result of checking one pair.
+
+    Attributes:
+        pair: what was run.
+        errors: the differences, where both sides agree.
+        failure: why the sides are not the same; empty if they are, or nothing is known.
+        unchecked: why nothing is known; empty if something is.
+        refused: whether that is because the node accepted no inputs that were drawn.
+        inputs: those on which the sides differ.
+        remarks: what people should know of the executors.
+    """
+
+    pair: Pair | None = None
+    errors: Errors = field(default_factory=Errors)
+    failure: str = ""
+    unchecked: str = ""
+    refused: bool = False
+    inputs: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
 
 def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
