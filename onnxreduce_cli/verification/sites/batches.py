@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.executor.limit import time_limit
 from onnxreduce_cli.verification.compare.loop import Run
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
@@ -29,6 +30,9 @@ from onnxreduce_cli.worker.process import UnansweredError
 
 #: What a site may take that runs in a process of its own: its tensors are small.
 _LIMITS = Limits(timeout=10.0, memory=2_000_000_000, by_options=False)
+
+#: How many seconds one site may take.
+SECONDS = 30
 
 #: The bytes of inputs and outputs that wait until one request runs them all.
 _MOST = 1 << 22
@@ -92,6 +96,15 @@ def open_runners(
     return runners, reasons
 
 
+def run_side(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:
+    """Run one side of a site once; an executor that cannot has nothing to say on these inputs."""
+    try:
+        with time_limit(SECONDS):
+            return run_once(runner, feeds, names)
+    except CannotRunError:
+        return UNSUPPORTED
+
+
 def here(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
     """The runners in this process; none if the original does not run here."""
     found = {key: item for key, item in runners.items() if not isinstance(item, SiteRunner)}
@@ -153,18 +166,11 @@ def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[s
     except (CannotRunError, CrashedError, UnansweredError):
         for run in runs:
             for key, runner in opened.items():
-                run.outcomes[key] = _once(runner, run.feeds, names)
+                run.outcomes[key] = run_side(runner, run.feeds, names)
         return
     for run, results in zip(runs, found, strict=True):
         for key, result in zip(opened, results, strict=True):
             run.outcomes[key] = _outcome(result, opened[key])
-
-
-def _once(runner: SiteRunner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:
-    try:
-        return run_once(runner, feeds, names)
-    except CannotRunError:
-        return UNSUPPORTED
 
 
 def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> Outcome:

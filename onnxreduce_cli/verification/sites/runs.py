@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.executor.limit import time_limit
 from onnxreduce_cli.verification.compare.loop import Run, Wanted, draw_runs
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
     Outcome,
     RunKey,
     Side,
-    run_once,
 )
-from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
 from onnxreduce_cli.verification.inputs.ranges import FLOATS
 from onnxreduce_cli.verification.running.runtime import Runner
 from onnxreduce_cli.verification.running.source import Source
-from onnxreduce_cli.verification.sites.batches import has_empty, here
+from onnxreduce_cli.verification.sites.batches import SECONDS, has_empty, here, run_side
 from onnxreduce_cli.verification.sites.draws import (
     fit_regions,
     fit_shapes,
@@ -45,9 +42,6 @@ _DRAWS = 8
 _REFUSED = "no inputs were found that it accepts"
 #: Refusals of inputs of different sizes that may have one reason by chance.
 _FEW = 3
-
-#: How many seconds one site may take.
-_SECONDS = 30
 
 
 class Refusals:
@@ -82,7 +76,7 @@ class Refusals:
     def __str__(self) -> str:
         """Return the text that people read."""
         if self.late:
-            return f"it took longer than {_SECONDS} seconds"
+            return f"it took longer than {SECONDS} seconds"
         reasons = list(self.reasons.get("numpy") or next(iter(self.reasons.values()), ()))
         if not reasons:
             return _REFUSED
@@ -124,7 +118,7 @@ def searches(
 def _wanted(pair: Pair, drawer: Drawer, seed: int, refusals: Refusals) -> Iterator[Wanted]:
     """The sets of inputs to be drawn; no more where time runs out, or shapes fit no values."""
     rng = np.random.default_rng(seed)
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + SECONDS
     times = _DRAWS if pair.promised else 1
     for attempts, values in runs(drawer, rng, special_profile(pair), required_shapes(pair)):
         most = max(_MOST, drawer.elements(attempts[0]))
@@ -153,7 +147,11 @@ def _run_both(
         return {}, False
     names = [output.name for output in pair.reference.graph.output]
     chosen = _runners_for(feeds, runners)
-    outcomes = {key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE}
+    outcomes = {
+        key: run_side(runner, feeds, names)
+        for key, runner in chosen.items()
+        if key[0] is Side.REFERENCE
+    }
     refusals.add(outcomes)
     if outcomes.get((Side.REFERENCE, "numpy"), UNSUPPORTED).failure:
         return {}, False  # Not legal, even if ONNX Runtime makes something of it.
@@ -162,7 +160,7 @@ def _run_both(
     if not any(_as_promised(outcome, pair) for outcome in outcomes.values()):
         return {}, False
     for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
-        outcomes[key] = _run(chosen, key, feeds, names)
+        outcomes[key] = run_side(chosen[key], feeds, names)
     refusals.accepted = True
     return outcomes, True
 
@@ -188,16 +186,3 @@ def _as_promised(outcome: Outcome, pair: Pair) -> bool:
         ):
             return False
     return True
-
-
-def _run(
-    runners: dict[RunKey, Runner],
-    key: RunKey,
-    feeds: dict[str, Any],
-    names: list[str],
-) -> Outcome:
-    try:
-        with time_limit(_SECONDS):
-            return run_once(runners[key], feeds, names)
-    except CannotRunError:
-        return Outcome()
