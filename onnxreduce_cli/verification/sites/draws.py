@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, ValueInfoProto, helper, numpy_helper
+from onnx import NodeProto, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model import attributes
@@ -25,6 +25,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     ZEROS,
 )
 from onnxreduce_cli.verification.running.runtime import NumpyRunner, Runner
+from onnxreduce_cli.verification.running.single_node import single_node_model
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
@@ -178,12 +179,10 @@ def _pools_ones(pair: Pair, pool: NodeProto, data: Any) -> bool:
     """
     if not data.size:
         return True
-    name, elem_type = pool.input[0], helper.np_dtype_to_tensor_dtype(data.dtype)
-    given = helper.make_tensor_value_info(name, elem_type, data.shape)
-    graph = helper.make_graph([pool], "pool", [given], [ValueInfoProto(name=pool.output[0])])
-    model = helper.make_model(graph, opset_imports=pair.reference.opset_import)
+    ones = {pool.input[0]: np.ones_like(data)}
+    model = single_node_model(pool, ones, pair.reference)
     try:
-        pooled = NumpyRunner(model).run({name: np.ones_like(data)}, [pool.output[0]])
+        pooled = NumpyRunner(model).run(ones, [pool.output[0]])
     except RunFailedError:
         return False
     found = pooled[pool.output[0]]

@@ -6,7 +6,7 @@ further from a run in double than that was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from onnxreduce_cli.model.values import finfo, is_float
 from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, RunKey, Side
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner
+from onnxreduce_cli.verification.running.single_node import single_node_model
 
 Array = npt.NDArray[Any]
 
@@ -157,18 +158,6 @@ def _out_of_range(array: Array) -> Array:
 
 def _alone(model: ModelProto, node: NodeProto, values: Mapping[str, Any]) -> dict[str, Any]:
     """Run one node of a model."""
-    names: Sequence[str] = [name for name in dict.fromkeys(node.input) if name]
-    inputs = [
-        helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(values[name].dtype), None
-        )
-        for name in names
-    ]
-    outputs = [
-        helper.make_value_info(name, helper.make_tensor_type_proto(0, None)) for name in node.output
-    ]
-    graph = helper.make_graph([node], "node", inputs, outputs)
-    single = helper.make_model(
-        graph, opset_imports=list(model.opset_import), ir_version=model.ir_version
-    )
-    return NumpyRunner(single).run({name: values[name] for name in names}, list(node.output))
+    single = single_node_model(node, values, model)
+    feeds = {name: values[name] for name in node.input if name}
+    return NumpyRunner(single).run(feeds, [name for name in node.output if name])

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from onnx import ModelProto, NodeProto, ValueInfoProto, helper
+from onnx import NodeProto
 
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.verification.compare.values import Tolerance, compare
+from onnxreduce_cli.verification.running.single_node import input_info, single_node_model
 from onnxreduce_cli.verification.running.source import Source
 from onnxreduce_cli.verification.whole.divergence import inner_values
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
@@ -146,24 +146,13 @@ def _is_right(
     given |= {name: known[other] for name, other in pick.data.items()}
     if any(name and name not in given for name in pick.node.input):
         return False
-    alone = Source(_alone(pick, first[0].skeleton, given), first[0].label, generated=True)
+    alone = Source(
+        single_node_model(pick.node, given, first[0].skeleton), first[0].label, generated=True
+    )
     found = inner_values((alone, first[1]), list(pick.picked), given)
     return all(
         name in found and compare(found[name], known[other], _EXACT).agree
         for name, other in pick.picked.items()
-    )
-
-
-def _alone(pick: _Pick, model: ModelProto, given: Mapping[str, Any]) -> ModelProto:
-    """A model of one node."""
-    graph = helper.make_graph(
-        [pick.node],
-        "alone",
-        [_declared(name, given[name]) for name in dict.fromkeys(pick.node.input) if name],
-        [ValueInfoProto(name=name) for name in pick.picked],
-    )
-    return helper.make_model(
-        graph, opset_imports=model.opset_import, ir_version=max(model.ir_version, 3)
     )
 
 
@@ -174,15 +163,8 @@ def _without(source: Source, nodes: Sequence[NodeProto], given: Mapping[str, Any
     kept = [node for node in model.graph.node if made.isdisjoint(node.output)]
     del model.graph.node[:]
     model.graph.node.extend(kept)
-    model.graph.input.extend(_declared(name, value) for name, value in given.items())
+    model.graph.input.extend(input_info(name, value) for name, value in given.items())
     outputs = [value for value in model.graph.output if value.name not in made]
     del model.graph.output[:]
     model.graph.output.extend(outputs)
     return Source(model, source.label, base_dir=source.base_dir, generated=True)
-
-
-def _declared(name: str, value: Any) -> ValueInfoProto:
-    array = np.asarray(value)
-    return helper.make_tensor_value_info(
-        name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim
-    )
