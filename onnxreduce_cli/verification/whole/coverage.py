@@ -16,7 +16,7 @@ import numpy.typing as npt
 from onnxreduce_cli.model.values import is_float
 from onnxreduce_cli.verification.compare.values import Tolerance, compare
 from onnxreduce_cli.verification.running.source import Source
-from onnxreduce_cli.verification.whole.divergence import Inner
+from onnxreduce_cli.verification.whole.divergence import Inner, shared_values
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
 
 Array = npt.NDArray[Any]
@@ -153,19 +153,10 @@ def _arrays(value: Any) -> list[Array]:
 
 def _depends(graph: ValueGraph, source: Source, name: str) -> bool:
     """Return whether nodes make a value from the elements of inputs, and not from shapes alone."""
-    if name not in graph.producers:
+    if name not in graph.producers or graph.producers[name].op_type in OF_SHAPES:
         return False  # An input that is given back as it is says all there is to say.
-    waiting, seen = [name], {name}
-    while waiting:
-        value = waiting.pop()
-        if value in source.inputs:
-            return True
-        node = graph.producers.get(value)
-        if node is not None and node.op_type not in OF_SHAPES:
-            fresh = [item for item in graph.reads(node) if item not in seen]
-            seen.update(fresh)
-            waiting += fresh
-    return False
+    sizes = {name for node in graph.nodes if node.op_type in OF_SHAPES for name in node.output}
+    return not graph.sources(name, sizes | set(source.inputs)).isdisjoint(source.inputs)
 
 
 def _nearest(
@@ -196,8 +187,6 @@ def _look(
     found: dict[str, list[tuple[int, tuple[Any, Any]]]] = {name: [] for name in names}
     sides = Inner(first), Inner(second)
     for number, inputs in enumerate(feeds):
-        left = sides[0].values(names, inputs)
-        right = sides[1].values([name for name in names if name in left], inputs)
-        for name, value in right.items():
-            found[name].append((number, (left[name], value)))
+        for name, pair in shared_values(sides, names, inputs).items():
+            found[name].append((number, pair))
     return found

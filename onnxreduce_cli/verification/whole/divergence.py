@@ -174,6 +174,15 @@ def inner_values(
     return Inner(side).values(names, feeds)
 
 
+def shared_values(
+    sides: tuple[Inner, Inner], names: Sequence[str], feeds: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Return the inner values of two models that both can give, by name."""
+    left = sides[0].values(names, feeds)
+    right = sides[1].values([name for name in names if name in left], feeds)
+    return {name: (left[name], value) for name, value in right.items()}
+
+
 def _probe(
     first: tuple[Source, str],
     second: tuple[Source, str],
@@ -183,9 +192,7 @@ def _probe(
     def probe(names: Sequence[str]) -> dict[str, Errors]:
         if not names:
             return {}
-        left = inner_values(first, names, feeds)
-        present = [name for name in names if name in left]
-        right = inner_values(second, present, feeds)
-        return {name: compare(left[name], right[name], tolerance) for name in right}
+        values = shared_values((Inner(first), Inner(second)), names, feeds)
+        return {name: compare(*pair, tolerance) for name, pair in values.items()}
 
     return probe

@@ -8,17 +8,16 @@ from typing import Any
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import from_proto, kind_of
+from onnxreduce_cli.verification.compare.loop import Inputs
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance
-from onnxreduce_cli.verification.errors import InputError
+from onnxreduce_cli.verification.inputs.files import check_name, input_types
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelOrPath, Source
 from onnxreduce_cli.verification.whole.results import VerifyReport
 from onnxreduce_cli.verification.whole.trials import Trials
 from onnxreduce_cli.verification.whole.verdict import Verdict
-
-Inputs = Mapping[str, Any]
 
 
 def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") -> dict[str, Any]:
@@ -107,12 +106,10 @@ def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inpu
     if inputs is None:
         return [{}]
     sets = [inputs] if isinstance(inputs, Mapping) else list(inputs)
-    graph = source.skeleton.graph
-    known = {value.name for value in graph.input}
+    types = input_types(source.skeleton)
     for given in sets:
         for name in given:
-            if name not in known:
-                raise InputError(f"the model has no input {name!r}; it has: {', '.join(known)}")
+            check_name(name, types)
     return sets or [{}]
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.random_operators import is_random
-from onnxreduce_cli.model.scope import subgraphs, with_inner
+from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.model.used_values import used_values
 from onnxreduce_cli.verification.running.source import Source
 
 
@@ -22,7 +22,7 @@ def random_outputs(source: Source) -> set[str]:
     functions = _random_functions(model)
     tainted: set[str] = set()
     for node in model.graph.node:
-        if _random(node, opset, functions, off) or not tainted.isdisjoint(_names(node)):
+        if _random(node, opset, functions, off) or not tainted.isdisjoint(used_values([node])):
             tainted.update(node.output)
     return tainted & set(source.outputs)
 
@@ -58,10 +58,3 @@ def _random(
         (item.domain, item.op_type) in functions or is_random(item, opset, off)
         for item in with_inner([node])
     )
-
-
-def _names(node: NodeProto) -> Iterator[str]:
-    """The names that a node and its subgraphs read, the outputs of these included."""
-    for item in with_inner([node]):
-        yield from item.input
-        yield from (value.name for _, graph in subgraphs(item) for value in graph.output)
