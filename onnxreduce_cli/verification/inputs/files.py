@@ -49,24 +49,26 @@ def read_inputs(
     Raises:
         InputError: a file cannot be read, or does not fit the model's inputs.
     """
-    types = _types(model)
+    types = input_types(model)
     sets = [{}] if path is None else _read_path(Path(path), types)
     for pair in pairs:
         name, equals, file = pair.partition("=")
         if not equals or not name or not file:
             raise InputError(f"{pair!r} is not of the form name=file.npy")
-        _known(name, types)
+        check_name(name, types)
         value = _as_declared(name, _load(Path(file)), types[name])
         for inputs in sets:
             inputs[name] = value
     return sets
 
 
-def _types(model: ModelProto) -> dict[str, TypeProto]:
+def input_types(model: ModelProto) -> dict[str, TypeProto]:
+    """Return the types of a model's inputs by name, those with an initializer included."""
     return {value.name: value.type for value in model.graph.input}
 
 
-def _known(name: str, types: Mapping[str, TypeProto]) -> None:
+def check_name(name: str, types: Mapping[str, TypeProto]) -> None:
+    """Raise an `InputError` where a model has no input of a name."""
     if name not in types:
         raise InputError(f"the model has no input {name!r}; it has: {', '.join(types) or 'none'}")
 
@@ -83,7 +85,7 @@ def _read_path(path: Path, types: Mapping[str, TypeProto]) -> list[Inputs]:
     if not isinstance(found, dict):
         raise InputError(f"{path} is no .npz file; say which input it is: name={path}")
     for name in found:
-        _known(name, types)
+        check_name(name, types)
     return [{name: _as_declared(name, value, types[name]) for name, value in found.items()}]
 
 
@@ -184,7 +186,7 @@ def write_inputs(
     """
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    for index, (name, declared) in enumerate(_types(model).items()):
+    for index, (name, declared) in enumerate(input_types(model).items()):
         if name in inputs:
             message = _encode(name, inputs[name], declared)
             (path / f"input_{index}.pb").write_bytes(message.SerializeToString())
