@@ -10,11 +10,14 @@ import ctypes
 import re
 from collections.abc import Mapping, Sequence
 from mmap import ACCESS_READ, mmap
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from onnxreduce_cli.verification.errors import CannotRunError, LimitError, RunFailedError
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification.running.runtime import Runner
 
 #: Dtypes that ONNX Runtime's Python interface has no arrays for: by its names, ml_dtypes' name and
 #: the number of `TensorProto.DataType`. They go by their bits.
@@ -51,15 +54,8 @@ class Form(NamedTuple):
     content: bytes
 
 
-class _Session(Protocol):
-    """A model that is open."""
-
-    def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Run it once; see `runtime.Runner.run`."""
-
-
 #: The models that are open, by what the caller knows them by.
-_sessions: dict[int, _Session] = {}
+_sessions: dict[int, Runner] = {}
 
 
 def open_model(key: int, executor: str, form: Form, threads: int) -> None:
