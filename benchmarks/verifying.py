@@ -18,7 +18,7 @@ from benchmarks import verify_memory
 from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import profile
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 
 TRIALS = 5
 WIDTH = 1024
@@ -46,7 +46,7 @@ def layers(path: str) -> None:
 
 
 def plain(path: str) -> float:
-    drawer = Drawer(Source(path, path))
+    drawer = Drawer(ModelSource(path, path))
     feeds = []
     for trial in range(TRIALS):
         rng = np.random.default_rng(trial)

@@ -36,6 +36,6 @@ def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | No
         return None
     from onnxreduce_cli.engine.pairs.distinct import distinct_sites
     from onnxreduce_cli.verification.inputs.profiles import constant_drawer
-    from onnxreduce_cli.verification.sites.checking import check
+    from onnxreduce_cli.verification.sites.checking import check_conversion
 
-    return check(distinct_sites(conversion, constant_drawer()), strict=strict)
+    return check_conversion(distinct_sites(conversion, constant_drawer()), strict=strict)

@@ -14,7 +14,7 @@ from onnxreduce_cli.verification import (
     read_inputs,
     verify,
 )
-from onnxreduce_cli.verification.running.isolated import let_go
+from onnxreduce_cli.verification.running.isolated import close_unused_models
 from onnxreduce_cli.worker.process import end_current
 
 
@@ -74,6 +74,6 @@ class Comparison:
                 labels=(label, "the converted model"),
                 casting=bool(options.dtypes),
             )
-            let_go()
+            close_unused_models()
         if self.report.exit_code:
             raise VerificationError(self.report)

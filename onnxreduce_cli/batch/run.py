@@ -21,7 +21,7 @@ from onnxreduce_cli.model.files import make_folder
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
 from onnxreduce_cli.text import joined, printable
-from onnxreduce_cli.verification.running.limits import size_text
+from onnxreduce_cli.verification.running.limits import byte_text
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
@@ -284,7 +284,7 @@ def _spoilt(outcome: Outcome) -> Outcome:
 def _crashed(task: _Task, how: Died) -> Outcome:
     if how.room is not None:
         what = (
-            f"it takes more than {size_text(how.room)} of memory, which is what one of many models "
+            f"it takes more than {byte_text(how.room)} of memory, which is what one of many models "
             "of its size may take; convert it by itself"
         )
         return _failed(task, OutOfMemoryError(what))

@@ -11,8 +11,8 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.verification.compare.outcomes import Outcome, Side
-from onnxreduce_cli.verification.sites.stabler import settled
+from onnxreduce_cli.verification.compare.outcomes import RunOutcome, Side
+from onnxreduce_cli.verification.sites.stabler import excuse_overflows
 from tests.idioms.exported import GROUPS, KERAS, MOMENTS, SCORES, SHIFTS, attention
 from tests.support import check_sites, model, op_types, run
 
@@ -128,10 +128,10 @@ def _judged(x: float, before: float, after: float) -> float:
         [v.name for v in side] for side in (pair.reference.graph.input, pair.reference.graph.output)
     )
     outcomes = {
-        (side, "numpy"): Outcome({name: np.array([[value]], np.float32)})
+        (side, "numpy"): RunOutcome({name: np.array([[value]], np.float32)})
         for side, value in zip(Side, (before, after), strict=True)
     }
-    found = settled(pair, {given: np.array([[x]], np.float32)}, outcomes)
+    found = excuse_overflows(pair, {given: np.array([[x]], np.float32)}, outcomes)
     values = found[Side.CANDIDATE, "numpy"].values
     assert values is not None
     return float(values[name][0, 0])

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey
-from onnxreduce_cli.verification.inputs.drawing import Attempt
+from onnxreduce_cli.verification.compare.outcomes import Judgement, RunKey, RunOutcome
+from onnxreduce_cli.verification.inputs.drawing import ShapeChoice
 
 Inputs = Mapping[str, Any]
 
 
-class Wanted(NamedTuple):
+class InputRequest(NamedTuple):
     """One set of inputs that the reference is to accept.
 
     Attributes:
@@ -24,8 +24,8 @@ class Wanted(NamedTuple):
     """
 
     values: str
-    attempts: Sequence[Attempt]
-    draw: Callable[[Attempt], dict[str, Any] | None]
+    choices: Sequence[ShapeChoice]
+    draw: Callable[[ShapeChoice], dict[str, Any] | None]
     times: int = 1
 
 
@@ -44,15 +44,17 @@ class Run:
     values: str
     feeds: dict[str, Any]
     accepted: bool
-    outcomes: dict[RunKey, Outcome]
+    outcomes: dict[RunKey, RunOutcome]
     judgements: dict[str, Judgement] = field(default_factory=dict)
 
 
 #: Runs the reference: its outcomes, and whether it accepts the inputs.
-Ask = Callable[[dict[str, Any]], tuple[dict[RunKey, Outcome], bool]]
+RunReference = Callable[[dict[str, Any]], tuple[dict[RunKey, RunOutcome], bool]]
 
 
-def draw_runs(wanted: Iterable[Wanted], ask: Ask, *, persistent: bool = False) -> Iterator[Run]:
+def draw_runs(
+    wanted: Iterable[InputRequest], run_reference: RunReference, *, persistent: bool = False
+) -> Iterator[Run]:
     """Draw each set of inputs until the reference accepts it.
 
     Args:
@@ -67,15 +69,15 @@ def draw_runs(wanted: Iterable[Wanted], ask: Ask, *, persistent: bool = False) -
     level: int | None = 0
     accepted = False
     for item in wanted:
-        places = range(len(item.attempts) if level is not None else 1)
+        places = range(len(item.choices) if level is not None else 1)
         order = sorted(places, key=lambda place: (place != level, place))
         first: Run | None = None
         for place in (place for place in order for _ in range(item.times)):
-            feeds = item.draw(item.attempts[place])
+            feeds = item.draw(item.choices[place])
             if feeds is None:
                 continue
             run = Run(item.values, feeds, False, {})
-            run.outcomes, run.accepted = ask(feeds)
+            run.outcomes, run.accepted = run_reference(feeds)
             first = first or run
             if run.accepted:
                 first, level, accepted = run, place, True

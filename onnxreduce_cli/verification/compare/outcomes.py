@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare, failed
+from onnxreduce_cli.verification.compare.values import (
+    Errors,
+    Tolerance,
+    compare_values,
+    not_comparable,
+)
 from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.running.runtime import EXECUTORS, Runner
 
@@ -22,7 +27,7 @@ class Side(Enum):
 RunKey = tuple[Side, str]
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """One run of one model in one executor.
 
     Attributes:
@@ -40,24 +45,24 @@ class Outcome(NamedTuple):
 
 
 #: The outcome where the executor cannot run the model.
-UNSUPPORTED = Outcome()
+UNSUPPORTED = RunOutcome()
 
 
-def run_once(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:
+def run_once(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> RunOutcome:
     """Run a model and return its outputs, or why it failed.
 
     Raises:
         CannotRunError: the executor turned out not to support something.
     """
     try:
-        return Outcome(runner.run(feeds, names))
+        return RunOutcome(runner.run(feeds, names))
     except RunFailedError as error:
-        return Outcome(failure=str(error))
+        return RunOutcome(failure=str(error))
 
 
 def difference(
-    first: Outcome,
-    second: Outcome,
+    first: RunOutcome,
+    second: RunOutcome,
     name: str,
     tolerance: Tolerance,
     sides: tuple[str, str] = ("the first model", "the second model"),
@@ -74,10 +79,10 @@ def difference(
     if not first.known or not second.known or (first.failure and second.failure):
         return None
     if first.values is None:
-        return failed(f"only {sides[0]} fails: {first.failure}")
+        return not_comparable(f"only {sides[0]} fails: {first.failure}")
     if second.values is None:
-        return failed(f"only {sides[1]} fails: {second.failure}")
-    return compare(first.values[name], second.values[name], tolerance)
+        return not_comparable(f"only {sides[1]} fails: {second.failure}")
+    return compare_values(first.values[name], second.values[name], tolerance)
 
 
 class Judgement(NamedTuple):
@@ -109,7 +114,7 @@ class Judgement(NamedTuple):
             yield (side, EXECUTORS[0]), (side, EXECUTORS[1]), errors
 
 
-Outcomes = Mapping[RunKey, Outcome]
+Outcomes = Mapping[RunKey, RunOutcome]
 
 
 def judge(
@@ -188,5 +193,5 @@ def _judge_across(
     return Judgement({}, None, deviations)
 
 
-def _get(outcomes: Outcomes, side: Side, executor: str) -> Outcome:
+def _get(outcomes: Outcomes, side: Side, executor: str) -> RunOutcome:
     return outcomes.get((side, executor), UNSUPPORTED)

@@ -158,7 +158,7 @@ class Errors:
         return ", ".join(parts)
 
 
-def failed(problem: str) -> Errors:
+def not_comparable(problem: str) -> Errors:
     """Errors of two values that cannot be compared."""
     return Errors(bit_exact=False, problem=problem)
 
@@ -167,28 +167,28 @@ def _has_ulps(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "c" or is_float(dtype)
 
 
-def compare(first: Any, second: Any, tolerance: Tolerance) -> Errors:
+def compare_values(first: Any, second: Any, tolerance: Tolerance) -> Errors:
     """Compare two values: tensors, sequences (lists), or None for an empty optional.
 
     Where dtype, shape, kind or length differ, the result has a `problem` that says so.
     """
     if isinstance(first, list) and isinstance(second, list):
         if len(first) != len(second):
-            return failed(f"sequence lengths differ: {len(first)} and {len(second)}")
+            return not_comparable(f"sequence lengths differ: {len(first)} and {len(second)}")
         total = Errors()
         for a, b in zip(first, second, strict=True):
-            total += compare(a, b, tolerance)
+            total += compare_values(a, b, tolerance)
         return total
     if first is None and second is None:
         return Errors()
     if isinstance(first, dict) and isinstance(second, dict):
         if first.keys() != second.keys():
-            return failed("the keys of the maps differ")
+            return not_comparable("the keys of the maps differ")
         values = [np.asarray(list(side.values())) for side in (first, second)]
-        return compare(values[0], values[1], tolerance)
+        return compare_values(values[0], values[1], tolerance)
     kinds = [_kind(first), _kind(second)]
     if kinds[0] != kinds[1]:
-        return failed(f"kinds differ: {kinds[0]} and {kinds[1]}")
+        return not_comparable(f"kinds differ: {kinds[0]} and {kinds[1]}")
     return _arrays(np.asarray(first), np.asarray(second), tolerance)
 
 
@@ -204,9 +204,9 @@ def _arrays(first: Array, second: Array, tolerance: Tolerance) -> Errors:
     if "U" in (first.dtype.kind, second.dtype.kind):
         first, second = first.astype(object), second.astype(object)
     if first.dtype != second.dtype:
-        return failed(f"dtypes differ: {first.dtype} and {second.dtype}")
+        return not_comparable(f"dtypes differ: {first.dtype} and {second.dtype}")
     if first.shape != second.shape:
-        return failed(f"shapes differ: {_shape(first)} and {_shape(second)}")
+        return not_comparable(f"shapes differ: {_shape(first)} and {_shape(second)}")
     count = int(first.size)
     if first.dtype == object:
         wrong = int(np.count_nonzero(first != second))

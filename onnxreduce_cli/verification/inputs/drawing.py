@@ -20,9 +20,9 @@ from onnxreduce_cli.verification.inputs.profiles import (
     draw_array,
     with_constants,
 )
-from onnxreduce_cli.verification.inputs.ranges import Bound, bounds
+from onnxreduce_cli.verification.inputs.ranges import IntegerRange, integer_ranges
 from onnxreduce_cli.verification.inputs.unfixed_dims import dim_key, required_sizes
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 
 Array = npt.NDArray[Any]
 
@@ -38,7 +38,7 @@ _MOST_ELEMENTS = 1 << 59
 _FEW = 1024
 
 
-class Attempt(NamedTuple):
+class ShapeChoice(NamedTuple):
     """One way to choose what the model leaves open.
 
     Attributes:
@@ -67,7 +67,7 @@ class Drawer:
         open_ranks: whether it leaves a rank open.
     """
 
-    def __init__(self, source: Source, dims: Mapping[str, int] | None = None) -> None:
+    def __init__(self, source: ModelSource, dims: Mapping[str, int] | None = None) -> None:
         """Prepare for a model; its graph is looked at when integers are drawn first."""
         self._source = source
         self.dims = dict(dims or {})
@@ -91,8 +91,8 @@ class Drawer:
         self.open_ranks = any(dims_ is None for dims_ in self._types.values())
 
     @cached_property
-    def _bounds(self) -> dict[str, tuple[Bound, ...]]:
-        return bounds(self._source.skeleton, self._source.inputs)
+    def _ranges(self) -> dict[str, tuple[IntegerRange, ...]]:
+        return integer_ranges(self._source.skeleton, self._source.inputs)
 
     @cached_property
     def hints(self) -> dict[str, int]:
@@ -120,7 +120,7 @@ class Drawer:
         dims = (dim for dims_ in self._types.values() for dim in dims_ or ())
         return list(dict.fromkeys(d for d in dims if isinstance(d, int) and d > 1))[:4]
 
-    def attempts(self, trial: int, rng: np.random.Generator) -> Iterator[Attempt]:
+    def choices(self, trial: int, rng: np.random.Generator) -> Iterator[ShapeChoice]:
         """The ways to choose open dimensions for one trial, the most telling first.
 
         Different names get different sizes of 1, 2 and an odd number, and over three trials each
@@ -130,7 +130,7 @@ class Drawer:
         pool = (2, int(rng.choice(_ODD)), 1)
         open_symbols = [key for key in self.symbols if key not in self.dims]
         mixed = {key: pool[(trial + i) % 3] for i, key in enumerate(open_symbols)}
-        first = Attempt({**mixed, **self.dims}, pool[trial % 3])
+        first = ShapeChoice({**mixed, **self.dims}, pool[trial % 3])
         yield first
         if self.hints:
             yield first._replace(sizes={**mixed, **self.hints, **self.dims})
@@ -144,7 +144,7 @@ class Drawer:
         sizes = (pool[trial % 3], *self._fixed, *_SIZES) if open_symbols else (2,)
         for rank in _RANKS if self.open_ranks else (2,):
             for size in sizes if rank == 2 else sizes[:2]:
-                same = Attempt(self.dims, size, rank)
+                same = ShapeChoice(self.dims, size, rank)
                 if size >= 8:
                     # Batches, and channels, stay small where images must be large.
                     for count in (2, 1) if len(open_symbols) > 2 else (1,):
@@ -155,16 +155,16 @@ class Drawer:
                     yield same._replace(sizes={**self.hints, **self.dims})
         for integers in (1, 0):
             yield first._replace(integers=integers)
-            yield Attempt(self.dims, 2, integers=integers)
+            yield ShapeChoice(self.dims, 2, integers=integers)
 
-    def elements(self, attempt: Attempt) -> int:
-        """Return the number of elements of the largest tensor that `attempt` draws."""
-        shapes = (_shape(name, dims, attempt) for name, dims in self._types.items())
+    def elements(self, choice: ShapeChoice) -> int:
+        """Return the number of elements of the largest tensor that `choice` draws."""
+        shapes = (_shape(name, dims, choice) for name, dims in self._types.items())
         return max((math.prod(shape) for shape in shapes), default=0)
 
     def draw(
         self,
-        attempt: Attempt,
+        choice: ShapeChoice,
         values: str,
         rng: np.random.Generator,
         given: Mapping[str, Any] | None = None,
@@ -180,7 +180,7 @@ class Drawer:
             given: inputs that are not drawn.
             negative: whether integers that nothing bounds may be negative.
         """
-        sizes = dict(attempt.sizes)
+        sizes = dict(choice.sizes)
         feeds: dict[str, Any] = {}
         for name in self._source.inputs:
             if given is not None and name in given:
@@ -188,7 +188,7 @@ class Drawer:
                 self._bind(name, given[name], sizes)
         for name, proto in self._source.inputs.items():
             if name not in feeds:
-                chosen = attempt._replace(sizes=sizes)
+                chosen = choice._replace(sizes=sizes)
                 feeds[name] = self._value(name, proto, chosen, values, rng, negative)
         return {name: feeds[name] for name in self._source.inputs}
 
@@ -204,7 +204,7 @@ class Drawer:
         self,
         name: str,
         proto: TypeProto,
-        attempt: Attempt,
+        choice: ShapeChoice,
         values: str,
         rng: np.random.Generator,
         negative: bool,
@@ -214,26 +214,26 @@ class Drawer:
             if values == ZEROS:
                 return None
             inner = proto.optional_type.elem_type
-            return self._value(name, inner, attempt, values, rng, negative)
+            return self._value(name, inner, choice, values, rng, negative)
         if kind == "sequence_type":
             inner = proto.sequence_type.elem_type
             # Of sequences in sequences one each: their number would double with each level.
             count = 2 if inner.HasField("tensor_type") else 1
-            return [self._value(name, inner, attempt, values, rng, negative) for _ in range(count)]
+            return [self._value(name, inner, choice, values, rng, negative) for _ in range(count)]
         if kind != "tensor_type" or not proto.tensor_type.elem_type:
             raise InputError(f"inputs of the type of {name!r} cannot be drawn; give it")
-        return self._tensor(name, proto, attempt, values, rng, negative)
+        return self._tensor(name, proto, choice, values, rng, negative)
 
     def _tensor(
         self,
         name: str,
         proto: TypeProto,
-        attempt: Attempt,
+        choice: ShapeChoice,
         values: str,
         rng: np.random.Generator,
         negative: bool,
     ) -> Array:
-        shape = _shape(name, _dense(proto), attempt)
+        shape = _shape(name, _dense(proto), choice)
         reason = _no_array(shape)
         if reason is not None:
             error = InputError(f"{name!r} has {reason}")
@@ -245,11 +245,11 @@ class Drawer:
         except (KeyError, TypeError) as error:
             raise InputError(f"the dtype of input {name!r} is not known") from error
         if elem_type != TensorProto.STRING and dtype.kind != "b":
-            limits = self._bounds.get(name)
+            limits = self._ranges.get(name)
             if limits:
-                return _bounded(shape, dtype, limits, attempt, rng)
-        if attempt.integers is not None and dtype.kind in "iu":
-            return np.full(shape, attempt.integers, dtype)
+                return _bounded(shape, dtype, limits, choice, rng)
+        if choice.integers is not None and dtype.kind in "iu":
+            return np.full(shape, choice.integers, dtype)
         if values != NEAR_CONSTANTS:
             return draw_array(shape, elem_type, values, rng, negative=negative)
         drawn = draw_array(shape, elem_type, ORDINARY, rng, negative=negative)
@@ -278,17 +278,17 @@ def _dense(proto: TypeProto) -> Dims | None:
     return None if found is None else found.dims
 
 
-def _shape(name: str, dims: Dims | None, attempt: Attempt) -> tuple[int, ...]:
+def _shape(name: str, dims: Dims | None, choice: ShapeChoice) -> tuple[int, ...]:
     """The shape of a tensor that is, or is in, the input `name`."""
-    if dims is None and attempt.shape is not None:
-        return attempt.shape
+    if dims is None and choice.shape is not None:
+        return choice.shape
     if dims is None:
         return tuple(
-            attempt.sizes.get(dim_key(name, axis, None), attempt.size + axis * attempt.rising)
-            for axis in range(attempt.rank)
+            choice.sizes.get(dim_key(name, axis, None), choice.size + axis * choice.rising)
+            for axis in range(choice.rank)
         )
     return tuple(
-        dim if isinstance(dim, int) else attempt.sizes.get(dim_key(name, axis, dim), attempt.size)
+        dim if isinstance(dim, int) else choice.sizes.get(dim_key(name, axis, dim), choice.size)
         for axis, dim in enumerate(dims)
     )
 
@@ -305,8 +305,8 @@ def _no_array(shape: tuple[int, ...]) -> str | None:
 def _bounded(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
-    limits: tuple[Bound, ...],
-    attempt: Attempt,
+    limits: tuple[IntegerRange, ...],
+    choice: ShapeChoice,
     rng: np.random.Generator,
 ) -> Array:
     """Integers that keep to all the limits, of any numeric dtype."""
@@ -314,7 +314,7 @@ def _bounded(
     high = min(bound.high for bound in limits)
     for bound in limits:
         for dim in bound.dims:
-            size = dim if isinstance(dim, int) else attempt.sizes.get(dim or "", 1)
+            size = dim if isinstance(dim, int) else choice.sizes.get(dim or "", 1)
             high = min(high, size if bound.inclusive else size - 1)
     high = max(low, high)
     count = math.prod(shape)

@@ -19,7 +19,7 @@ from onnxreduce_cli.steps.reduction import REDUCE
 from onnxreduce_cli.verification.inputs.node_use import Dim, NodeUse
 
 
-class Bound(NamedTuple):
+class IntegerRange(NamedTuple):
     """The integers that an input may hold, both ends included.
 
     Attributes:
@@ -74,79 +74,79 @@ FLOATS = frozenset(
 )
 
 
-def _below(dim: Dim) -> Bound:
-    return Bound(0, _LARGEST, (dim,))
+def _below(dim: Dim) -> IntegerRange:
+    return IntegerRange(0, _LARGEST, (dim,))
 
 
-def _at_axis(use: NodeUse) -> Bound:
+def _at_axis(use: NodeUse) -> IntegerRange:
     return _below(use.dim(0, use.integer("axis")))
 
 
-def _nd(use: NodeUse) -> Bound:
+def _nd(use: NodeUse) -> IntegerRange:
     """Each column of the indices has a dimension of its own; all keep to the smallest."""
     start = use.integer("batch_dims")
     dims = use.dims(0)
     last = use.dim(1, -1)
     if dims is None or not isinstance(last, int):
-        return Bound(0, 0)
-    return Bound(0, _LARGEST, tuple(dims[start : start + last]))
+        return IntegerRange(0, 0)
+    return IntegerRange(0, _LARGEST, tuple(dims[start : start + last]))
 
 
-def _axes(use: NodeUse) -> Bound:
+def _axes(use: NodeUse) -> IntegerRange:
     dims = use.dims(0)
-    return Bound(0, max(0, len(dims) - 1) if dims is not None else 0, unique=True)
+    return IntegerRange(0, max(0, len(dims) - 1) if dims is not None else 0, unique=True)
 
 
-def _signal_axis(use: NodeUse) -> Bound:
+def _signal_axis(use: NodeUse) -> IntegerRange:
     """Any but the last, which holds the parts of complex numbers."""
-    return Bound(0, max(0, len(use.dims(0) or ()) - 2))
+    return IntegerRange(0, max(0, len(use.dims(0) or ()) - 2))
 
 
-def _one_hot(use: NodeUse) -> Bound:
+def _one_hot(use: NodeUse) -> IntegerRange:
     depth = use.constant(1)
-    return Bound(0, 0 if depth is None else max(0, depth - 1))
+    return IntegerRange(0, 0 if depth is None else max(0, depth - 1))
 
 
-def _new_axes(use: NodeUse) -> Bound:
+def _new_axes(use: NodeUse) -> IntegerRange:
     dims = use.dims(0)
-    return Bound(0, len(dims) if dims is not None else 0, unique=True)
+    return IntegerRange(0, len(dims) if dims is not None else 0, unique=True)
 
 
-def _written_from(use: NodeUse) -> Bound:
+def _written_from(use: NodeUse) -> IntegerRange:
     """Where writing into a cache begins, such that it ends within."""
     cache, written = (use.dim(index, use.integer("axis", -2)) for index in (0, 1))
     if not isinstance(cache, int) or not isinstance(written, int):
-        return Bound(0, 0)
-    return Bound(0, max(0, cache - written))
+        return IntegerRange(0, 0)
+    return IntegerRange(0, max(0, cache - written))
 
 
-def _top_k(use: NodeUse) -> Bound:
-    return Bound(1, _LARGEST, (use.dim(0, use.integer("axis", -1)),), inclusive=True)
+def _top_k(use: NodeUse) -> IntegerRange:
+    return IntegerRange(1, _LARGEST, (use.dim(0, use.integer("axis", -1)),), inclusive=True)
 
 
-def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[NodeUse], Bound]:
-    def bound(use: NodeUse) -> Bound:
+def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[NodeUse], IntegerRange]:
+    def bound(use: NodeUse) -> IntegerRange:
         axis = use.integer(axis_attribute, default)
-        return Bound(1, _LARGEST, (use.dim(index, axis),), inclusive=True)
+        return IntegerRange(1, _LARGEST, (use.dim(index, axis),), inclusive=True)
 
     return bound
 
 
-def _of_integers(low: int, high: int) -> Callable[[NodeUse], Bound | None]:
+def _of_integers(low: int, high: int) -> Callable[[NodeUse], IntegerRange | None]:
     """A bound where the first input holds integers: results that they cannot hold are undefined."""
 
-    def bound(use: NodeUse) -> Bound | None:
+    def bound(use: NodeUse) -> IntegerRange | None:
         elem_type = use.facts.elem_type(use.scope, use.node.input[0])
-        return None if elem_type is None or elem_type in FLOATS else Bound(low, high)
+        return None if elem_type is None or elem_type in FLOATS else IntegerRange(low, high)
 
     return bound
 
 
-def _counts(low: int, high: int) -> Callable[[NodeUse], Bound]:
-    return lambda use: Bound(low, high)
+def _counts(low: int, high: int) -> Callable[[NodeUse], IntegerRange]:
+    return lambda use: IntegerRange(low, high)
 
 
-_ROLES: dict[tuple[str, int], Callable[[NodeUse], Bound | None]] = {
+_RANGES: dict[tuple[str, int], Callable[[NodeUse], IntegerRange | None]] = {
     ("Gather", 1): _at_axis,
     ("GatherElements", 1): _at_axis,
     ("Scatter", 1): _at_axis,
@@ -189,8 +189,8 @@ _ROLES: dict[tuple[str, int], Callable[[NodeUse], Bound | None]] = {
     ("Slice", 3): _axes,
     ("Slice", 4): _counts(1, 2),
     # One dimension may be left open, and that takes any number of elements.
-    ("Reshape", 1): lambda use: Bound(-1, -1, rest=1),
-    ("Resize", 1): lambda use: Bound(1, 2) if use.scope.opset == 10 else None,
+    ("Reshape", 1): lambda use: IntegerRange(-1, -1, rest=1),
+    ("Resize", 1): lambda use: IntegerRange(1, 2) if use.scope.opset == 10 else None,
     ("Resize", 2): _counts(1, 2),
     ("Resize", 3): _counts(1, 9),
     ("Upsample", 1): _counts(1, 2),
@@ -224,10 +224,10 @@ _ROLES: dict[tuple[str, int], Callable[[NodeUse], Bound | None]] = {
     **{(operator, 1): _axes for operator in REDUCE},
 }
 
-_ROLE_OPERATORS = {"EmbedLayerNormalization"}
+_CONTRIB_OPERATORS = {"EmbedLayerNormalization"}
 
 
-def bounds(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[Bound, ...]]:
+def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[IntegerRange, ...]]:
     """Find the bounds that the model's graph sets to the elements of its inputs.
 
     Args:
@@ -267,8 +267,8 @@ def _readers(found: list[Scope]) -> Readers:
 
 def _follow(
     main: Scope, start: str, facts: Facts, readers: Readers, inner: dict[int, Scope]
-) -> tuple[Bound, ...]:
-    found: dict[Bound, None] = {}
+) -> tuple[IntegerRange, ...]:
+    found: dict[IntegerRange, None] = {}
     waiting, seen = [(main, start)], {(id(main), start)}
 
     def reach(scope: Scope, name: str) -> None:
@@ -285,9 +285,9 @@ def _follow(
                 if body is not None and index < len(function.input):
                     reach(body, function.input[index])
                 continue
-            if not is_default(node.domain) and node.op_type not in _ROLE_OPERATORS:
+            if not is_default(node.domain) and node.op_type not in _CONTRIB_OPERATORS:
                 continue
-            role = _ROLES.get((node.op_type, index))
+            role = _RANGES.get((node.op_type, index))
             bound = None if role is None else role(NodeUse(node, scope, facts))
             if bound is not None:
                 found[bound] = None

@@ -10,7 +10,7 @@ from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.inputs.node_use import NodeUse
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 
 
 def dim_key(name: str, axis: int, dim: int | str | None) -> str:
@@ -18,7 +18,7 @@ def dim_key(name: str, axis: int, dim: int | str | None) -> str:
     return dim if isinstance(dim, str) else f"{name}[{axis}]"
 
 
-def required_sizes(source: Source, types: Mapping[str, Dims | None]) -> dict[str, int]:
+def required_sizes(source: ModelSource, types: Mapping[str, Dims | None]) -> dict[str, int]:
     """The sizes of open dimensions that the weights which an input meets first require.
 
     Args:

@@ -21,9 +21,14 @@ from onnxreduce_cli.verification.errors import (
     CrashedError,
     LimitError,
 )
-from onnxreduce_cli.verification.running.limits import Limits, current
-from onnxreduce_cli.verification.running.sessions import Form, close_models, open_model, run_models
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.limits import Limits, current_limits
+from onnxreduce_cli.verification.running.sessions import (
+    WorkerModel,
+    close_models,
+    open_model,
+    run_models,
+)
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.worker import process
 from onnxreduce_cli.worker.process import (
     EndedError,
@@ -34,9 +39,9 @@ from onnxreduce_cli.worker.process import (
 )
 
 #: The executors as people call them.
-CALLED = {"onnxruntime": "ONNX Runtime", "numpy": "the NumPy executor"}
+EXECUTOR_NAMES = {"onnxruntime": "ONNX Runtime", "numpy": "the NumPy executor"}
 
-#: In bytes: a worker that has more, with no model open, is ended by `end_large`.
+#: In bytes: a worker that has more, with no model open, is ended by `end_large_worker`.
 _KEPT = 1 << 28
 
 _keys = count()
@@ -56,7 +61,7 @@ class IsolatedRunner:
 
     def __init__(
         self,
-        source: Source,
+        source: ModelSource,
         executor: str,
         extra: Sequence[str] = (),
         *,
@@ -69,7 +74,7 @@ class IsolatedRunner:
             source: the model.
             executor: one of `runtime.EXECUTORS`.
             extra: names of values of the main graph that a run can return beside its outputs.
-            limits: on opening, and on each run; by default the `current` ones.
+            limits: on opening, and on each run; by default the `current_limits` ones.
             threads: how many threads ONNX Runtime may use; 0 for its own choice.
 
         Raises:
@@ -77,7 +82,7 @@ class IsolatedRunner:
         """
         self.key = next(_keys)
         self.executor = executor
-        self._limits = limits or current()
+        self._limits = limits or current_limits()
         self.source = source
         self._extra = tuple(extra)
         self._threads = threads
@@ -163,13 +168,13 @@ class IsolatedRunner:
         return [[self._result(item) for item in row] for row in results]
 
     def _open(self) -> Reply:
-        form = _form(self.source, self.executor, self._extra)
-        self._mapped = form.mapped
+        model = _worker_model(self.source, self.executor, self._extra)
+        self._mapped = model.mapped
         try:
             self.worker = process.current()
         except OSError as error:
             raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
-        return self._send(open_model, self.key, self.executor, form, self._threads)
+        return self._send(open_model, self.key, self.executor, model, self._threads)
 
     def _send(self, function: Any, *arguments: Any) -> Reply:
         memory = self._limits.memory + self._mapped
@@ -189,11 +194,11 @@ class IsolatedRunner:
         except UnansweredError:
             raise
         except LateError:
-            raise LimitError(self._limits.late) from None
+            raise LimitError(self._limits.timeout_message) from None
         except TooLargeError:
-            raise LimitError(self._limits.large) from None
+            raise LimitError(self._limits.memory_message) from None
         except EndedError as error:
-            called = CALLED[self.executor]
+            called = EXECUTOR_NAMES[self.executor]
             raise CrashedError(f"{called} ended with {error} on {what}") from None
         except MemoryError as error:
             raise self._too_large(error) from None
@@ -202,7 +207,7 @@ class IsolatedRunner:
         return self._too_large(found) if isinstance(found, MemoryError) else found
 
     def _too_large(self, error: MemoryError) -> LimitError:
-        return LimitError(f"{self._limits.large} ({error})")
+        return LimitError(f"{self._limits.memory_message} ({error})")
 
 
 def _plain(value: Any) -> Any:
@@ -223,7 +228,7 @@ def _plain(value: Any) -> Any:
     return array
 
 
-def _form(source: Source, executor: str, extra: Sequence[str]) -> Form:
+def _worker_model(source: ModelSource, executor: str, extra: Sequence[str]) -> WorkerModel:
     """Return how a model goes to a process that is to give some values beside its outputs.
 
     To ONNX Runtime these are outputs, which are put behind the others without parsing its weights,
@@ -238,7 +243,9 @@ def _form(source: Source, executor: str, extra: Sequence[str]) -> Form:
         try:
             content = source.model.SerializeToString()
         except ValueError as error:
-            raise CannotRunError(f"it cannot be given to {CALLED[executor]}: {error}") from error
+            raise CannotRunError(
+                f"it cannot be given to {EXECUTOR_NAMES[executor]}: {error}"
+            ) from error
     suffix = ModelProto()
     if executor == "onnxruntime":
         more = [name for name in extra if name not in source.outputs]
@@ -248,18 +255,18 @@ def _form(source: Source, executor: str, extra: Sequence[str]) -> Form:
             mapped = os.path.getsize(path)
             path, (content, base_dir) = None, source.in_place
         content += suffix.SerializeToString()
-    return Form(path, base_dir, mapped, content)
+    return WorkerModel(path, base_dir, mapped, content)
 
 
 def open_isolated(
-    source: Source,
+    source: ModelSource,
     executor: str,
     *,
     extra: Sequence[str] = (),
 ) -> IsolatedRunner:
     """Make a model ready to run such that nothing it does can end or hold up this process.
 
-    It runs within the limits of `limits.current`.
+    It runs within the limits of `limits.current_limits`.
 
     Args:
         source: the model.
@@ -270,14 +277,16 @@ def open_isolated(
         CannotRunError: the executor cannot run the model, or not within the limits.
         UsageError: there is no such executor.
     """
-    if executor not in CALLED:
-        raise UsageError(f"there is no executor {executor!r}; there are {', '.join(CALLED)}")
+    if executor not in EXECUTOR_NAMES:
+        raise UsageError(
+            f"there is no executor {executor!r}; there are {', '.join(EXECUTOR_NAMES)}"
+        )
     runner = IsolatedRunner(source, executor, extra)
     runner.ready()
     return runner
 
 
-def let_go() -> None:
+def close_unused_models() -> None:
     """Wait until this thread's worker has closed the models that nobody needs any more.
 
     Windows neither replaces nor removes a file that is open.
@@ -288,12 +297,12 @@ def let_go() -> None:
             worker.call(close_models, [])
 
 
-def end_large() -> None:
+def end_large_worker() -> None:
     """End this thread's worker if it has much memory left once its models are closed.
 
     Allocators give little back, and others need it.
     """
-    let_go()
+    close_unused_models()
     worker = process.running()
     if worker is not None and worker.memory > _KEPT:
         worker.end()

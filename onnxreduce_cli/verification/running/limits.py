@@ -26,23 +26,23 @@ class Limits:
     mapped: int = 0
 
     @property
-    def late(self) -> str:
+    def timeout_message(self) -> str:
         """Return what is said of a model that takes longer."""
         advice = "; to wait longer, say --timeout SECONDS" if self.by_options else ""
         return f"the model did not end within {self.timeout:g} seconds{advice}"
 
     @property
-    def large(self) -> str:
+    def memory_message(self) -> str:
         """Return what is said of a model that takes more memory."""
         advice = "; to allow more, say --memory SIZE" if self.by_options else ""
-        return f"the model takes more than {size_text(self.memory)} of memory{advice}"
+        return f"the model takes more than {byte_text(self.memory)} of memory{advice}"
 
 
 #: Those of a user's model.
 _current = ContextVar("_current", default=Limits())  # noqa: B039 - nothing changes it
 
 
-def current() -> Limits:
+def current_limits() -> Limits:
     """The limits of the models that run here and now."""
     return _current.get()
 
@@ -57,7 +57,7 @@ def limited(limits: Limits) -> Iterator[None]:
         _current.reset(token)
 
 
-def size_text(size: int) -> str:
+def byte_text(size: int) -> str:
     """A number of bytes as people write it: ``8 GB``, ``1.5 MB``."""
     for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= scale:

@@ -38,7 +38,7 @@ _LONGEST = 1000
 _LACKS = re.compile("NOT_IMPLEMENTED|No corresponding Numpy type")
 
 
-class Form(NamedTuple):
+class WorkerModel(NamedTuple):
     """How a model goes to the worker: in a file, as content, or as both, one behind the other.
 
     Attributes:
@@ -58,7 +58,7 @@ class Form(NamedTuple):
 _sessions: dict[int, Runner] = {}
 
 
-def open_model(key: int, executor: str, form: Form, threads: int) -> None:
+def open_model(key: int, executor: str, model: WorkerModel, threads: int) -> None:
     """Open a model.
 
     Args:
@@ -72,7 +72,7 @@ def open_model(key: int, executor: str, form: Form, threads: int) -> None:
         MemoryError: it takes more than there is.
     """
     make = _OnnxruntimeSession if executor == "onnxruntime" else _NumpySession
-    _sessions[key] = make(form, threads)
+    _sessions[key] = make(model, threads)
 
 
 def run_models(
@@ -108,15 +108,15 @@ def close_models(keys: Sequence[int]) -> None:
 class _NumpySession:
     """A model in the NumPy executor."""
 
-    def __init__(self, form: Form, _: int) -> None:
+    def __init__(self, model: WorkerModel, _: int) -> None:
         from onnx import ModelProto
 
         from onnxreduce_cli.verification.running.runtime import NumpyRunner
 
         try:
-            path = None if form.content else form.path
-            given = ModelProto.FromString(form.content) if path is None else path
-            self._runner = NumpyRunner(given, form.base_dir)
+            path = None if model.content else model.path
+            given = ModelProto.FromString(model.content) if path is None else path
+            self._runner = NumpyRunner(given, model.base_dir)
         except (CannotRunError, MemoryError):
             raise
         except Exception as error:  # It is raised where the call came from.
@@ -141,7 +141,7 @@ def _fault(error: Exception) -> RuntimeError:
 class _OnnxruntimeSession:
     """A session of ONNX Runtime on the CPU, its optimisations off."""
 
-    def __init__(self, form: Form, threads: int) -> None:
+    def __init__(self, model: WorkerModel, threads: int) -> None:
         """Open it: content, a file by its path, or both, of which the content follows."""
         try:
             import onnxruntime
@@ -150,18 +150,18 @@ class _OnnxruntimeSession:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.log_severity_level = 4
             options.intra_op_num_threads = threads
-            if form.base_dir:
+            if model.base_dir:
                 options.add_session_config_entry(
-                    "session.model_external_initializers_file_folder_path", form.base_dir
+                    "session.model_external_initializers_file_folder_path", model.base_dir
                 )
             self._session = onnxruntime.InferenceSession(
-                _given(form),
+                _model_argument(model),
                 options,
                 providers=["CPUExecutionProvider"],
                 enable_fallback=False,
             )
         except Exception as error:  # ONNX Runtime's exceptions have no base of their own.
-            raise _problem(error, opens=True) from error
+            raise _own_error(error, opens=True) from error
         self._value = onnxruntime.OrtValue
         self._types = {value.name: value.type for value in self._session.get_inputs()}
         for value in self._session.get_overridable_initializers():
@@ -174,14 +174,14 @@ class _OnnxruntimeSession:
         try:
             return dict(zip(names, self._run(given, list(names)), strict=True))
         except Exception as error:  # As above.
-            raise _problem(error) from error
+            raise _own_error(error) from error
 
     def _run(self, given: Mapping[str, Any], names: list[str]) -> Sequence[Any]:
         if not self._by_bits and not any(_is_foreign(value) for value in given.values()):
             found: Sequence[Any] = self._session.run(names, given)
             return found
         values = {name: self._ort_value(name, value) for name, value in given.items()}
-        return [_taken(value) for value in self._session.run_with_ort_values(names, values)]
+        return [_as_array(value) for value in self._session.run_with_ort_values(names, values)]
 
     def _ort_value(self, name: str, value: Any) -> Any:
         if _is_foreign(value):
@@ -201,17 +201,17 @@ def _is_foreign(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.isbuiltin == 2
 
 
-def _given(form: Form) -> str | bytes:
+def _model_argument(model: WorkerModel) -> str | bytes:
     """What ONNX Runtime opens: a file by its path, so that external data is mapped, or bytes."""
-    if form.path is None:
-        return form.content
-    if not form.content:
-        return form.path
-    with open(form.path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
-        return b"".join((mapped, form.content))
+    if model.path is None:
+        return model.content
+    if not model.content:
+        return model.path
+    with open(model.path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
+        return b"".join((mapped, model.content))
 
 
-def _taken(value: Any) -> Any:
+def _as_array(value: Any) -> Any:
     """The content of an OrtValue."""
     if value.data_type() not in _BY_BITS:
         return value.numpy()
@@ -224,7 +224,7 @@ def _taken(value: Any) -> Any:
     return np.frombuffer(bytes(memory), dtype).reshape(shape)
 
 
-def _problem(error: Exception, *, opens: bool = False) -> Exception:
+def _own_error(error: Exception, *, opens: bool = False) -> Exception:
     """The exception that stands for one of ONNX Runtime's."""
     text = _message(error)
     if isinstance(error, MemoryError) or _MEMORY.search(str(error)):

@@ -18,7 +18,7 @@ from onnxreduce_cli.model.weights import mappable
 ModelOrPath = ModelProto | str | os.PathLike[str]
 
 
-class Source:
+class ModelSource:
     """A model in memory or in a file.
 
     Of a file only what has no weights stays in memory; whoever runs it reads the file, so that

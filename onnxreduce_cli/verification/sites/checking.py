@@ -23,7 +23,7 @@ from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, Sit
 _AT_LAST = 1 << 25
 
 
-def check(sites: Iterable[DistinctSite], *, strict: bool = False) -> SiteReport:
+def check_conversion(sites: Iterable[DistinctSite], *, strict: bool = False) -> SiteReport:
     """Check the sites of a conversion, and keep what reproduces a failure in a new folder.
 
     Args:
@@ -64,7 +64,7 @@ def check_sites(sites: Iterable[DistinctSite], *, seed: int = 0) -> SiteReport:
     distinct: dict[bytes, tuple[DistinctSite, Pair, int]] = {}
     for site in sites:
         if site.pair is None:
-            results.leave(site, site.sites, site.reason)
+            results.add_unchecked(site, site.sites, site.reason)
             continue
         key = site.pair.key
         first, pair, count = distinct.get(key, (site, site.pair, 0))
@@ -113,7 +113,7 @@ class _Results:
         where = f"{site.op_type} node {site.node}"
         self._remarks.update(dict.fromkeys(f"{where}: {text}" for text in found.remarks))
         if found.unchecked:
-            self.leave(site, count, found.unchecked)
+            self.add_unchecked(site, count, found.unchecked)
         elif found.failure:
             assert found.pair is not None
             self._failures.append(
@@ -137,7 +137,7 @@ class _Results:
             self._loose.append(found.errors)
             self._add(site, count, "within tolerance", "", found.errors)
 
-    def leave(self, site: DistinctSite, count: int, reason: str) -> None:
+    def add_unchecked(self, site: DistinctSite, count: int, reason: str) -> None:
         """Add sites that could not be checked, together with others of the same reason."""
         key = (site.op_type, reason)
         known = self._unchecked.get(key)

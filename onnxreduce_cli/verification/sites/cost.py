@@ -20,7 +20,7 @@ from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import subgraphs
 
 #: The size that stands for dimensions that are not known, and for numbers of iterations.
-_OPEN = 8
+_UNFIXED = 8
 
 #: As many dimensions may each have that size: more come of lists whose length is not known.
 _FEW = 4
@@ -38,7 +38,7 @@ _CONTRACTIONS = frozenset(
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def work(model: ModelProto) -> int:
+def estimated_work(model: ModelProto) -> int:
     """Estimate the elements that a run computes or reads, those of each window and product.
 
     Args:
@@ -49,43 +49,43 @@ def work(model: ModelProto) -> int:
     given = sum(math.prod(shapes[value.name]) for value in model.graph.input)
     stored = sum(math.prod(tensor.dims) for tensor in model.graph.initializer)
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    return given + stored + _Costs(shapes, constants, _of_truth(graph)).of(graph.node)
+    return given + stored + _Costs(shapes, constants, _casts_of_bool(graph)).of(graph.node)
 
 
 def _inferred(model: ModelProto) -> GraphProto:
     """The main graph with the types of its values as far as inference finds them."""
-    closed = ModelProto()
-    closed.CopyFrom(model)
-    for value in closed.graph.input:
+    sized = ModelProto()
+    sized.CopyFrom(model)
+    for value in sized.graph.input:
         kind = value.type.tensor_type
         if value.type.HasField("tensor_type") and kind.HasField("shape"):
-            closed_type = helper.make_tensor_type_proto(kind.elem_type, _closed(kind.shape))
-            value.type.CopyFrom(closed_type)
-    inferred = infer_shapes(closed, data_prop=True)
+            sized_type = helper.make_tensor_type_proto(kind.elem_type, _with_sizes(kind.shape))
+            value.type.CopyFrom(sized_type)
+    inferred = infer_shapes(sized, data_prop=True)
     # Whoever runs it says what is wrong with it.
-    return closed.graph if inferred is None else inferred.graph
+    return sized.graph if inferred is None else inferred.graph
 
 
-def _of_truth(graph: GraphProto) -> frozenset[str]:
+def _casts_of_bool(graph: GraphProto) -> frozenset[str]:
     """The numbers that a Cast makes of bool: 0 or 1."""
     values = (*graph.input, *graph.output, *graph.value_info)
-    truths = {v.name for v in values if v.type.tensor_type.elem_type == TensorProto.BOOL}
+    bools = {v.name for v in values if v.type.tensor_type.elem_type == TensorProto.BOOL}
     casts = [node for node in graph.node if node.op_type == "Cast"]
-    return frozenset(node.output[0] for node in casts if node.input[0] in truths)
+    return frozenset(node.output[0] for node in casts if node.input[0] in bools)
 
 
 def _shapes(graph: GraphProto) -> Shapes:
     """The shapes of all values of the main graph as far as they are known."""
     found = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     for value in (*graph.input, *graph.output, *graph.value_info):
-        found[value.name] = _closed(value.type.tensor_type.shape)
+        found[value.name] = _with_sizes(value.type.tensor_type.shape)
     return found
 
 
-def _closed(shape: TensorShapeProto) -> tuple[int, ...]:
+def _with_sizes(shape: TensorShapeProto) -> tuple[int, ...]:
     """The shape with a small size for each open dimension, smaller where there are many."""
     sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in shape.dim]
-    size = _OPEN if sizes.count(None) <= _FEW else 2
+    size = _UNFIXED if sizes.count(None) <= _FEW else 2
     return tuple(size if dim is None else dim for dim in sizes)
 
 
@@ -93,11 +93,11 @@ class _Costs:
     """The cost of nodes of one model."""
 
     def __init__(
-        self, shapes: Shapes, constants: Mapping[str, TensorProto], truths: frozenset[str]
+        self, shapes: Shapes, constants: Mapping[str, TensorProto], casts_of_bool: frozenset[str]
     ) -> None:
         self._shapes = shapes
         self._constants = constants
-        self._truths = truths
+        self._casts_of_bool = casts_of_bool
         #: Iterations of a Loop whose number is not known: one for each element, at most.
         self._iterations = max((math.prod(shape) for shape in shapes.values()), default=1)
 
@@ -119,9 +119,9 @@ class _Costs:
     def _rounds(self, node: NodeProto) -> int:
         """Return how often a node runs its bodies."""
         if node.op_type == "Loop":
-            once = node.input[0] in self._truths
+            once = node.input[0] in self._casts_of_bool
             return 1 if once else self._number(node, 0, self._iterations)
-        return 1 if node.op_type == "If" else _OPEN
+        return 1 if node.op_type == "If" else _UNFIXED
 
     def _number(self, node: NodeProto, index: int, default: int = 0) -> int:
         """The constant that is an input of one element."""
@@ -155,5 +155,5 @@ def _of_body(graph: GraphProto) -> int:
     """The same for one run of a subgraph, of which only the shapes of constants are known."""
     total = sum(math.prod(tensor.dims) for tensor in graph.initializer)
     for node in graph.node:
-        total += _OF_A_NODE + _OPEN * sum(_of_body(inner) for _, inner in subgraphs(node))
+        total += _OF_A_NODE + _UNFIXED * sum(_of_body(inner) for _, inner in subgraphs(node))
     return total

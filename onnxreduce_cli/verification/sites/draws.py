@@ -13,7 +13,7 @@ from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.errors import RunFailedError
-from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
     LARGE,
     MULTIPLIED,
@@ -210,7 +210,7 @@ def _sizes_agree(node: NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
     return True
 
 
-def required_shapes(pair: Pair) -> list[Attempt]:
+def required_shapes(pair: Pair) -> list[ShapeChoice]:
     """Return shapes that the node itself requires of tensors whose rank is not known.
 
     That is the shape that its output is known to have, for a Split the sum of its parts, 1 for an
@@ -232,7 +232,7 @@ def required_shapes(pair: Pair) -> list[Attempt]:
         if node.op_type == "Split" and attribute.name == "split"
     }
     shapes += [(size,) * rank for size in sorted(sums) for rank in range(1, 5) if size <= 64]
-    return [Attempt({}, 2, len(shape), shape=shape) for shape in shapes]
+    return [ShapeChoice({}, 2, len(shape), shape=shape) for shape in shapes]
 
 
 def _one_of_each_dimension(pair: Pair) -> list[tuple[int, ...]]:
@@ -265,24 +265,24 @@ def _squeezed(pair: Pair) -> set[int]:
     return found
 
 
-def runs(
-    drawer: Drawer, rng: np.random.Generator, special: str, required: list[Attempt]
-) -> Iterator[tuple[list[Attempt], str]]:
+def input_plan(
+    drawer: Drawer, rng: np.random.Generator, special: str, required: list[ShapeChoice]
+) -> Iterator[tuple[list[ShapeChoice], str]]:
     """For each run the attempts to make, until the node accepts one, and the value profile."""
     if drawer.open_ranks:
         for rank in range(6):
-            rising = Attempt({}, 2, rank, rising=True)
+            rising = ShapeChoice({}, 2, rank, rising=True)
             same = rising._replace(rising=False)
             for values in (ORDINARY, special):
                 usual = [rising, same, rising._replace(sizes=drawer.hints)]
                 yield [*usual, *(item for item in required if item.rank == rank)], values
-        usual = [item for _, item in zip(range(_TRIES), drawer.attempts(0, rng), strict=False)]
+        usual = [item for _, item in zip(range(_TRIES), drawer.choices(0, rng), strict=False)]
         yield usual, ORDINARY
-        yield [Attempt({}, 0, 2), Attempt({}, 0, 1)], ORDINARY
+        yield [ShapeChoice({}, 0, 2), ShapeChoice({}, 0, 1)], ORDINARY
         return
     shapes = []
     for trial in range(3):
-        tries = [item for _, item in zip(range(_TRIES), drawer.attempts(trial, rng), strict=False)]
+        tries = [item for _, item in zip(range(_TRIES), drawer.choices(trial, rng), strict=False)]
         shapes.append(tries)
     for shape, values in _RUNS:
         yield shapes[shape], special if values == SPECIAL else values

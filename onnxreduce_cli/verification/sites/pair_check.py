@@ -19,17 +19,21 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.verification.compare.loop import Run, compare_models
-from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side, judge
+from onnxreduce_cli.verification.compare.outcomes import Judgement, RunKey, RunOutcome, Side, judge
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
-from onnxreduce_cli.verification.running.source import Source
-from onnxreduce_cli.verification.sites.batches import lost, open_runners, with_others
-from onnxreduce_cli.verification.sites.cost import work
-from onnxreduce_cli.verification.sites.runs import Refusals, searches
-from onnxreduce_cli.verification.sites.stabler import settled
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.sites.cost import estimated_work
+from onnxreduce_cli.verification.sites.runs import RefusalReasons, search_inputs
+from onnxreduce_cli.verification.sites.site_runners import (
+    add_worker_outcomes,
+    open_runners,
+    worker_failure,
+)
+from onnxreduce_cli.verification.sites.stabler import excuse_overflows
 
 #: Why a pair is not checked that would compute too many elements.
 TOO_LARGE = "its tensors are too large to try"
@@ -81,7 +85,9 @@ class PairResult:
 
 def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
     """Check a pair unless a run would compute more elements than `most`, or than usual."""
-    if work(pair.reference) + work(pair.candidate) > (_MOST if most is None else most):
+    if estimated_work(pair.reference) + estimated_work(pair.candidate) > (
+        _MOST if most is None else most
+    ):
         return PairResult(unchecked=TOO_LARGE)
     found = _compared(pair, seed)
     if found.refused and pair.promised:
@@ -99,8 +105,8 @@ def _compared(pair: Pair, seed: int) -> PairResult:
         found.failure = f"what replaces it is not valid: {problem}"
         return found
     sources = {
-        Side.REFERENCE: Source(pair.reference, "before", generated=True),
-        Side.CANDIDATE: Source(pair.candidate, "after", generated=True),
+        Side.REFERENCE: ModelSource(pair.reference, "before", generated=True),
+        Side.CANDIDATE: ModelSource(pair.candidate, "after", generated=True),
     }
     runners, reasons = open_runners(sources)
     for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):
@@ -111,16 +117,16 @@ def _compared(pair: Pair, seed: int) -> PairResult:
     names = list(sources[Side.REFERENCE].outputs)
 
     def complete(runs: Iterable[Run]) -> Iterator[Run]:
-        for run in with_others(runs, runners, names):
+        for run in add_worker_outcomes(runs, runners, names):
             if pair.stabler:
-                run.outcomes = settled(pair, run.feeds, run.outcomes)
+                run.outcomes = excuse_overflows(pair, run.feeds, run.outcomes)
             yield run
 
     try:
         compared = False
         drawer = Drawer(sources[Side.REFERENCE])
-        refusals = Refusals(sources[Side.REFERENCE], drawer)
-        found_inputs = searches(pair, drawer, runners, seed, refusals)
+        refusals = RefusalReasons(sources[Side.REFERENCE], drawer)
+        found_inputs = search_inputs(pair, drawer, runners, seed, refusals)
         for run in compare_models(found_inputs, complete, partial(_judge, pair), names):
             for judgement in run.judgements.values():
                 compared |= judgement.agree is not None
@@ -130,7 +136,7 @@ def _compared(pair: Pair, seed: int) -> PairResult:
     except InputError as error:
         found.unchecked = str(error)
         return found
-    before, after = (lost(runners, side) for side in Side)
+    before, after = (worker_failure(runners, side) for side in Side)
     if not compared:
         found.unchecked = before or after or str(refusals)
         found.refused = not (before or after)
@@ -177,7 +183,7 @@ def _judge(pair: Pair, run: Run, name: str) -> Judgement:
     return judgement
 
 
-def _is_as_float(outcomes: dict[RunKey, Outcome], name: str, pair: Pair) -> bool:
+def _is_as_float(outcomes: dict[RunKey, RunOutcome], name: str, pair: Pair) -> bool:
     """Return whether a double need only be as good as a float.
 
     The definitions of LayerNormalization, GroupNormalization and RMSNormalization compute their

@@ -15,7 +15,7 @@ from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.inputs.files import write_inputs
 
 #: ULPs beyond this say little: the error is relative to a result that cancelled to nearly nothing.
-_TELLING_ULPS = 64
+_MOST_ULPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +167,10 @@ class SiteReport(Told):
             return f"{head}none checked"
         parts = [f"{self.bit_exact} bit-exact"] if self.bit_exact else []
         distances = [errors.max_ulp or 0 for errors in self.errors]
-        ulps = [ulp for ulp in distances if ulp <= _TELLING_ULPS]
+        ulps = [ulp for ulp in distances if ulp <= _MOST_ULPS]
         if ulps:
             parts.append(f"{len(ulps)} within {max(ulps)} ULP")
-        loose = [errors for errors in self.errors if (errors.max_ulp or 0) > _TELLING_ULPS]
+        loose = [errors for errors in self.errors if (errors.max_ulp or 0) > _MOST_ULPS]
         if loose:
             worst = max(errors.max_abs for errors in loose)
             parts.append(f"{len(loose)} within tolerance (largest error {worst:.2g})")

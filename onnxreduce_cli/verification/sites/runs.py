@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.verification.compare.loop import Run, Wanted, draw_runs
+from onnxreduce_cli.verification.compare.loop import InputRequest, Run, draw_runs
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
-    Outcome,
     RunKey,
+    RunOutcome,
     Side,
 )
-from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.ranges import FLOATS
 from onnxreduce_cli.verification.running.runtime import Runner
-from onnxreduce_cli.verification.running.source import Source
-from onnxreduce_cli.verification.sites.batches import SECONDS, has_empty, here, run_side
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.sites.draws import (
     fit_regions,
     fit_shapes,
+    input_plan,
     is_defined,
     required_shapes,
-    runs,
     special_profile,
     windows_hold_elements,
 )
+from onnxreduce_cli.verification.sites.site_runners import SECONDS, has_empty, in_process, run_side
 
 #: What a node refused of smaller tensors it will hardly take of larger ones.
 _MOST = 1 << 20
@@ -44,7 +44,7 @@ _REFUSED = "no inputs were found that it accepts"
 _FEW = 3
 
 
-class Refusals:
+class RefusalReasons:
     """Why a reference accepted none of the inputs that were drawn.
 
     Attributes:
@@ -53,7 +53,7 @@ class Refusals:
         late: whether time ran out.
     """
 
-    def __init__(self, source: Source, drawer: Drawer) -> None:
+    def __init__(self, source: ModelSource, drawer: Drawer) -> None:
         """Begin for a node that is run on what `drawer` draws."""
         elem_types = {proto.tensor_type.elem_type for proto in source.inputs.values()}
         self._are_values_free = elem_types <= FLOATS
@@ -64,7 +64,7 @@ class Refusals:
         self.accepted = False
         self.late = False
 
-    def add(self, outcomes: Mapping[RunKey, Outcome]) -> None:
+    def add(self, outcomes: Mapping[RunKey, RunOutcome]) -> None:
         """Take in how the executors ran the original node."""
         self._times += 1
         for (_, executor), outcome in outcomes.items():
@@ -90,8 +90,12 @@ class Refusals:
         return same and self._are_values_free and not self._accepting
 
 
-def searches(
-    pair: Pair, drawer: Drawer, runners: Mapping[RunKey, Runner], seed: int, refusals: Refusals
+def search_inputs(
+    pair: Pair,
+    drawer: Drawer,
+    runners: Mapping[RunKey, Runner],
+    seed: int,
+    refusals: RefusalReasons,
 ) -> Iterator[Iterator[Run]]:
     """Find inputs that the reference accepts, by one executor after another.
 
@@ -107,7 +111,7 @@ def searches(
     Yields:
         runs of both models in the executors that were asked.
     """
-    own = here(runners)
+    own = in_process(runners)
     for asked in (own, runners) if own else (runners,):
         wanted = _wanted(pair, drawer, seed, refusals)
         yield draw_runs(wanted, partial(_run_both, pair, asked, refusals), persistent=True)
@@ -115,33 +119,38 @@ def searches(
             return
 
 
-def _wanted(pair: Pair, drawer: Drawer, seed: int, refusals: Refusals) -> Iterator[Wanted]:
+def _wanted(
+    pair: Pair, drawer: Drawer, seed: int, refusals: RefusalReasons
+) -> Iterator[InputRequest]:
     """The sets of inputs to be drawn; no more where time runs out, or shapes fit no values."""
     rng = np.random.default_rng(seed)
     end = time.monotonic() + SECONDS
     times = _DRAWS if pair.promised else 1
-    for attempts, values in runs(drawer, rng, special_profile(pair), required_shapes(pair)):
-        most = max(_MOST, drawer.elements(attempts[0]))
+    for choices, values in input_plan(drawer, rng, special_profile(pair), required_shapes(pair)):
+        most = max(_MOST, drawer.elements(choices[0]))
 
         def draw(
-            attempt: Attempt, values: str = values, first: Attempt = attempts[0], most: int = most
+            choice: ShapeChoice,
+            values: str = values,
+            first: ShapeChoice = choices[0],
+            most: int = most,
         ) -> dict[str, Any] | None:
             refusals.late |= time.monotonic() > end
-            if refusals.late or (attempt is not first and drawer.elements(attempt) > most):
+            if refusals.late or (choice is not first and drawer.elements(choice) > most):
                 return None
-            feeds = drawer.draw(attempt, values, rng, negative=True)
+            feeds = drawer.draw(choice, values, rng, negative=True)
             fit_shapes(pair, feeds, rng)
             fit_regions(pair, feeds, rng)
             return feeds
 
-        yield Wanted(values, attempts, draw, times)
+        yield InputRequest(values, choices, draw, times)
         if refusals.late or not (refusals.accepted or drawer.open_ranks):
             return
 
 
 def _run_both(
-    pair: Pair, runners: Mapping[RunKey, Runner], refusals: Refusals, feeds: dict[str, Any]
-) -> tuple[dict[RunKey, Outcome], bool]:
+    pair: Pair, runners: Mapping[RunKey, Runner], refusals: RefusalReasons, feeds: dict[str, Any]
+) -> tuple[dict[RunKey, RunOutcome], bool]:
     """Run both models once; the candidate only where the reference accepts the inputs."""
     if not is_defined(pair, feeds):
         return {}, False
@@ -171,7 +180,7 @@ def _runners_for(feeds: dict[str, Any], runners: Mapping[RunKey, Runner]) -> dic
     return {key: item for key, item in runners.items() if not empty or key[1] == "numpy"}
 
 
-def _as_promised(outcome: Outcome, pair: Pair) -> bool:
+def _as_promised(outcome: RunOutcome, pair: Pair) -> bool:
     """Return whether the node ran, and its outputs have the shapes that the model states."""
     if outcome.values is None:
         return False

@@ -15,7 +15,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model.values import finfo, is_float
-from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, RunKey, Side
+from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, RunKey, RunOutcome, Side
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner
 from onnxreduce_cli.verification.running.single_node import single_node_model
@@ -23,7 +23,7 @@ from onnxreduce_cli.verification.running.single_node import single_node_model
 Array = npt.NDArray[Any]
 
 
-class _Truth(NamedTuple):
+class _ExactOutput(NamedTuple):
     """What an output is to be compared with.
 
     Attributes:
@@ -32,12 +32,12 @@ class _Truth(NamedTuple):
     """
 
     exact: Array
-    free: Array
+    overflowing: Array
 
 
-def settled(
-    pair: Pair, feeds: Mapping[str, Any], outcomes: dict[RunKey, Outcome]
-) -> dict[RunKey, Outcome]:
+def excuse_overflows(
+    pair: Pair, feeds: Mapping[str, Any], outcomes: dict[RunKey, RunOutcome]
+) -> dict[RunKey, RunOutcome]:
     """Give a replacement the node's own elements where it may differ from them, and is no worse.
 
     Args:
@@ -45,26 +45,26 @@ def settled(
         feeds: what both sides were run on.
         outcomes: what both sides gave; of other elements nothing changes.
     """
-    truths = _truths(pair, feeds)
+    exact = _exact_outputs(pair, feeds)
     found = dict(outcomes)
     for executor in EXECUTORS:
         before, after = (outcomes.get((side, executor), UNSUPPORTED).values for side in Side)
         if before is None or after is None:
             continue
         values = {
-            name: _settled(truths[name], before[name], value) if name in truths else value
+            name: _excused(exact[name], before[name], value) if name in exact else value
             for name, value in after.items()
         }
-        found[Side.CANDIDATE, executor] = Outcome(values)
+        found[Side.CANDIDATE, executor] = RunOutcome(values)
     return found
 
 
-def _settled(truth: _Truth, before: Array, after: Array) -> Array:
+def _excused(truth: _ExactOutput, before: Array, after: Array) -> Array:
     shapes = {truth.exact.shape, np.shape(before), np.shape(after)}
     if len(shapes) > 1 or before.dtype != after.dtype:
         return after
     no_worse = _distance(after, truth.exact) <= _distance(before, truth.exact)
-    return np.where(truth.free & no_worse, before, after)
+    return np.where(truth.overflowing & no_worse, before, after)
 
 
 def _distance(values: Array, exact: Array) -> Array:
@@ -76,7 +76,7 @@ def _distance(values: Array, exact: Array) -> Array:
     return np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))
 
 
-def _truths(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _Truth]:
+def _exact_outputs(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _ExactOutput]:
     """By output what it should be; none where the NumPy executor cannot tell.
 
     That is what the nodes give in double, where no inner value over- or underflows in that
@@ -85,14 +85,16 @@ def _truths(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _Truth]:
     names = [output.name for output in pair.reference.graph.output]
     wide = {name: _in_double(value) for name, value in feeds.items()}
     try:
-        free = _free(pair.reference, feeds)
+        overflowing = _overflowing(pair.reference, feeds)
         nodes = NumpyRunner(_model_in_double(pair.reference)).run(wide, names)
-        free_in_double = _free(_model_in_double(pair.reference), wide)
+        overflowing_in_double = _overflowing(_model_in_double(pair.reference), wide)
         operator = NumpyRunner(_model_in_double(pair.candidate)).run(wide, names)
     except (CannotRunError, RunFailedError):
         return {}
     return {
-        name: _Truth(np.where(free_in_double[name], operator[name], nodes[name]), free[name])
+        name: _ExactOutput(
+            np.where(overflowing_in_double[name], operator[name], nodes[name]), overflowing[name]
+        )
         for name in names
     }
 
@@ -116,7 +118,7 @@ def _in_double(array: Array) -> Array:
     return array.astype(np.float64) if is_float(array.dtype) else array
 
 
-def _free(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, Array]:
+def _overflowing(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, Array]:
     """By output which elements rest on an inner value that over- or underflows.
 
     Each inner value that does becomes NaN, which reaches all that is computed from it. NaN that is

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from onnxreduce_cli.model.values import is_float
-from onnxreduce_cli.verification.compare.values import Tolerance, compare
-from onnxreduce_cli.verification.running.source import Source
-from onnxreduce_cli.verification.whole.divergence import Inner, shared_values
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.divergence import InnerRunner, shared_values
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
 
 Array = npt.NDArray[Any]
 
 #: So many numbers that come back in other shapes are a bias, say; fewer are zeros and ones.
-_TELLING = 3
+_DISTINCT = 3
 
 #: So many times values further away are looked at, each time twice as far.
 _ROUNDS = 12
@@ -48,8 +48,8 @@ class Coverage:
 
 
 def coverage(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     results: Mapping[str, Sequence[Any]],
     feeds: Sequence[Mapping[str, Any]],
     tolerance: Tolerance,
@@ -85,14 +85,14 @@ def coverage(
         if not names:
             break
         seen.update(names)
-        looked = _look(first, second, names, feeds)
+        pairs = _inner_pairs(first, second, names, feeds)
         for name in names:
-            for number, pair in looked[name]:
-                if not compare(*pair, tolerance).agree and not explains(number, name, pair):
+            for number, pair in pairs[name]:
+                if not compare_values(*pair, tolerance).agree and not explains(number, name, pair):
                     return replace(found, differing=(name, number))
-        telling = {name for name in names if not _void_of_pairs(looked[name])}
-        proven |= graph.nodes_behind(telling)
-        frontier = [name for name in names if name not in telling]
+        informative = {name for name in names if not _void_of_pairs(pairs[name])}
+        proven |= graph.nodes_behind(informative)
+        frontier = [name for name in names if name not in informative]
     return replace(found, by_all=len(proven))
 
 
@@ -133,7 +133,7 @@ def _same(arrays: Sequence[Array]) -> bool:
         if other.shape == first.shape:
             if other.tobytes() != first.tobytes():
                 return False
-        elif len(known) < _TELLING or not np.array_equal(known, np.unique(other)):
+        elif len(known) < _DISTINCT or not np.array_equal(known, np.unique(other)):
             return False
     return True
 
@@ -151,7 +151,7 @@ def _arrays(value: Any) -> list[Array]:
     return [] if value is None else [np.asarray(value)]
 
 
-def _depends(graph: ValueGraph, source: Source, name: str) -> bool:
+def _depends(graph: ValueGraph, source: ModelSource, name: str) -> bool:
     """Return whether nodes make a value from the elements of inputs, and not from shapes alone."""
     if name not in graph.producers or graph.producers[name].op_type in OF_SHAPES:
         return False  # An input that is given back as it is says all there is to say.
@@ -177,15 +177,15 @@ def _nearest(
     return found
 
 
-def _look(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+def _inner_pairs(
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     names: Sequence[str],
     feeds: Sequence[Mapping[str, Any]],
 ) -> dict[str, list[tuple[int, tuple[Any, Any]]]]:
     """Inner values of both sides, by name and with the number of the trial."""
     found: dict[str, list[tuple[int, tuple[Any, Any]]]] = {name: [] for name in names}
-    sides = Inner(first), Inner(second)
+    sides = InnerRunner(first), InnerRunner(second)
     for number, inputs in enumerate(feeds):
         for name, pair in shared_values(sides, names, inputs).items():
             found[name].append((number, pair))

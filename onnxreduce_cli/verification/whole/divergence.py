@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.results import Divergence
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
@@ -20,8 +20,8 @@ Probe = Callable[[Sequence[str]], dict[str, Errors]]
 
 
 def first_divergence(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     output: str,
     feeds: Mapping[str, Any],
     tolerance: Tolerance,
@@ -122,7 +122,7 @@ class _Search:
         return sorted(found, key=self._order.__getitem__)
 
 
-class Inner:
+class InnerRunner:
     """A model in an executor that is run for values of its main graph.
 
     It stays open for those that it was last run for: of a model of gigabytes, opening it is what
@@ -132,7 +132,7 @@ class Inner:
         side: the model and the executor.
     """
 
-    def __init__(self, side: tuple[Source, str]) -> None:
+    def __init__(self, side: tuple[ModelSource, str]) -> None:
         self._source, self._executor = side
         self._open: tuple[Sequence[str], IsolatedRunner] | None = None
         self._never: set[str] = set()
@@ -168,14 +168,14 @@ class Inner:
 
 
 def inner_values(
-    side: tuple[Source, str], names: Sequence[str], feeds: Mapping[str, Any]
+    side: tuple[ModelSource, str], names: Sequence[str], feeds: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what `Inner.values` does of a model that is not kept open."""
-    return Inner(side).values(names, feeds)
+    """Return what `InnerRunner.values` does of a model that is not kept open."""
+    return InnerRunner(side).values(names, feeds)
 
 
 def shared_values(
-    sides: tuple[Inner, Inner], names: Sequence[str], feeds: Mapping[str, Any]
+    sides: tuple[InnerRunner, InnerRunner], names: Sequence[str], feeds: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
     """Return the inner values of two models that both can give, by name."""
     left = sides[0].values(names, feeds)
@@ -184,15 +184,15 @@ def shared_values(
 
 
 def _probe(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     feeds: Mapping[str, Any],
     tolerance: Tolerance,
 ) -> Probe:
     def probe(names: Sequence[str]) -> dict[str, Errors]:
         if not names:
             return {}
-        values = shared_values((Inner(first), Inner(second)), names, feeds)
-        return {name: compare(*pair, tolerance) for name, pair in values.items()}
+        values = shared_values((InnerRunner(first), InnerRunner(second)), names, feeds)
+        return {name: compare_values(*pair, tolerance) for name, pair in values.items()}
 
     return probe

@@ -14,7 +14,7 @@ from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.inputs.files import check_name, input_types
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
-from onnxreduce_cli.verification.running.source import ModelOrPath, Source
+from onnxreduce_cli.verification.running.source import ModelOrPath, ModelSource
 from onnxreduce_cli.verification.whole.results import VerifyReport
 from onnxreduce_cli.verification.whole.trials import Trials
 from onnxreduce_cli.verification.whole.verdict import Verdict
@@ -37,7 +37,7 @@ def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") 
         InvalidModelError: the file cannot be read, or is no model.
         ValueError: there is no such executor.
     """
-    source = Source(model_or_path, "the model")
+    source = ModelSource(model_or_path, "the model")
     return open_isolated(source, executor).run(inputs, list(source.outputs))
 
 
@@ -92,17 +92,19 @@ def verify(
     return Verdict(ran).report(save_failure)
 
 
-def _sources(a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]) -> dict[Side, Source]:
+def _sources(
+    a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]
+) -> dict[Side, ModelSource]:
     """The models, of which no two go by the same name."""
-    found = {Side.REFERENCE: Source(a, "a", called=labels[0])}
+    found = {Side.REFERENCE: ModelSource(a, "a", called=labels[0])}
     if b is not None:
-        found[Side.CANDIDATE] = candidate = Source(b, "b", called=labels[1])
+        found[Side.CANDIDATE] = candidate = ModelSource(b, "b", called=labels[1])
         if candidate.label == found[Side.REFERENCE].label:
             candidate.label += " (b)"
     return found
 
 
-def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inputs]:
+def _sets(inputs: Inputs | Sequence[Inputs] | None, source: ModelSource) -> list[Inputs]:
     if inputs is None:
         return [{}]
     sets = [inputs] if isinstance(inputs, Mapping) else list(inputs)
@@ -113,7 +115,7 @@ def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inpu
     return sets or [{}]
 
 
-def _interface(sources: Mapping[Side, Source], casting: bool) -> Iterator[str]:
+def _interface(sources: Mapping[Side, ModelSource], casting: bool) -> Iterator[str]:
     """Find the differences of two models in names, types and ranks of inputs and outputs.
 
     Args:

@@ -28,7 +28,7 @@ from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.used_values import used_values
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES
 
 _FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"
@@ -54,7 +54,7 @@ class NotInDoubleError(Exception):
     """A model has no counterpart in double; the message says why."""
 
 
-def in_double(source: Source, *, noise: bool = False) -> Source:
+def in_double(source: ModelSource, *, noise: bool = False) -> ModelSource:
     """Return a model whose floats are double.
 
     Args:
@@ -68,7 +68,7 @@ def in_double(source: Source, *, noise: bool = False) -> Source:
     model = source.whole()
     if model.functions:
         model = inliner.inline_local_functions(model)
-    skeleton = Source(model, source.label, generated=True).skeleton
+    skeleton = ModelSource(model, source.label, generated=True).skeleton
     found = scopes(skeleton)
     widener = _Widener(Facts(skeleton, found), _imports(model), noise)
     kinds = {id(scope.container): scope for scope in found}
@@ -77,7 +77,7 @@ def in_double(source: Source, *, noise: bool = False) -> Source:
         model.functions.append(_noise_function())
         model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
     model.ir_version = max(model.ir_version, 8 if noise else 3)
-    return Source(model, source.label, base_dir=source.base_dir, generated=True)
+    return ModelSource(model, source.label, base_dir=source.base_dir, generated=True)
 
 
 def _imports(model: ModelProto) -> dict[str, int]:

@@ -18,9 +18,9 @@ from typing import Any
 from onnx import NodeProto
 
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.verification.compare.values import Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 from onnxreduce_cli.verification.running.single_node import input_info, single_node_model
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.divergence import inner_values
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
@@ -38,7 +38,7 @@ _EXACT = Tolerance(exact=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Pick:
+class _PickingNode:
     """A node that picks, and what the second model calls its values.
 
     Attributes:
@@ -52,9 +52,9 @@ class _Pick:
     picked: dict[str, str]
 
 
-def explained(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+def explained_outputs(
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     outputs: Mapping[str, Any],
     feeds: Mapping[str, Any],
     near: Callable[[str, Any, Any], bool],
@@ -93,7 +93,9 @@ def explained(
     }
 
 
-def _picks(first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]) -> Iterator[_Pick]:
+def _picks(
+    first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]
+) -> Iterator[_PickingNode]:
     """The nodes that outputs of the first model depend on and that pick, with their counterparts.
 
     Values go by their names where the second model has them, else by the place of the node among
@@ -112,7 +114,7 @@ def _picks(first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]) ->
         other = same[place] if place < len(same) else None
         data = [name for name in node.input[: _PICKING[node.op_type]] if name]
         picked = [name for name in node.output if name in read]
-        yield _Pick(
+        yield _PickingNode(
             node,
             _paired(data, node.input, () if other is None else other.input, second),
             _paired(picked, node.output, () if other is None else other.output, second),
@@ -132,8 +134,8 @@ def _paired(
 
 
 def _is_right(
-    pick: _Pick,
-    first: tuple[Source, str],
+    pick: _PickingNode,
+    first: tuple[ModelSource, str],
     mine: Mapping[str, Any],
     known: Mapping[str, Any],
     near: Callable[[str, Any, Any], bool],
@@ -146,17 +148,19 @@ def _is_right(
     given |= {name: known[other] for name, other in pick.data.items()}
     if any(name and name not in given for name in pick.node.input):
         return False
-    alone = Source(
+    alone = ModelSource(
         single_node_model(pick.node, given, first[0].skeleton), first[0].label, generated=True
     )
     found = inner_values((alone, first[1]), list(pick.picked), given)
     return all(
-        name in found and compare(found[name], known[other], _EXACT).agree
+        name in found and compare_values(found[name], known[other], _EXACT).agree
         for name, other in pick.picked.items()
     )
 
 
-def _without(source: Source, nodes: Sequence[NodeProto], given: Mapping[str, Any]) -> Source:
+def _without(
+    source: ModelSource, nodes: Sequence[NodeProto], given: Mapping[str, Any]
+) -> ModelSource:
     """A model whose values that some nodes make are inputs."""
     model = source.whole()
     made = {name for node in nodes for name in node.output if name}
@@ -167,4 +171,4 @@ def _without(source: Source, nodes: Sequence[NodeProto], given: Mapping[str, Any
     outputs = [value for value in model.graph.output if value.name not in made]
     del model.graph.output[:]
     model.graph.output.extend(outputs)
-    return Source(model, source.label, base_dir=source.base_dir, generated=True)
+    return ModelSource(model, source.label, base_dir=source.base_dir, generated=True)

@@ -15,8 +15,8 @@ from onnxreduce_cli.schemas import newest_opset
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
-from onnxreduce_cli.verification.running.source import Source
-from onnxreduce_cli.verification.whole.results import Comparison, ExecutorRun
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.results import ExecutorRun, OutputComparison
 
 #: The packages that hold ONNX Runtime, of which one is installed.
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
@@ -42,7 +42,7 @@ def executor_name(executor: str) -> str:
     return "ONNX Runtime"
 
 
-def message(said: Exception | str, source: Source) -> str:
+def short_message(said: Exception | str, source: ModelSource) -> str:
     """Return an executor's words on a model, short, with the model's name in place of its path."""
     text = str(said)
     limit = _OPSET.search(text)
@@ -73,7 +73,7 @@ def _newest_opset() -> int | None:
     imports = [helper.make_opsetid("", newest_opset())]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     try:
-        open_isolated(Source(model, "m", generated=True), "onnxruntime").run(
+        open_isolated(ModelSource(model, "m", generated=True), "onnxruntime").run(
             {"x": np.zeros(1, np.float32)}, ["y"]
         )
     except CannotRunError as error:
@@ -82,7 +82,7 @@ def _newest_opset() -> int | None:
     return None
 
 
-def judged_by(report: Sequence[Comparison], runs: Sequence[ExecutorRun], pair: bool) -> str:
+def judged_by(report: Sequence[OutputComparison], runs: Sequence[ExecutorRun], pair: bool) -> str:
     """The executors that compared, such as ``NumPy only: ONNX Runtime 1.31.1 takes ...``.
 
     Args:

@@ -11,10 +11,10 @@ from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.random_operators import is_random
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.model.used_values import used_values
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 
 
-def random_outputs(source: Source) -> set[str]:
+def random_outputs(source: ModelSource) -> set[str]:
     """The outputs that depend on a random operator."""
     model = source.skeleton
     off = {tensor.name for tensor in model.graph.initializer if not _is_set(tensor)}

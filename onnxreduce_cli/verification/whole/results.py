@@ -48,7 +48,7 @@ class ExecutorRun:
 
 
 @dataclass(frozen=True)
-class Comparison(Told):
+class OutputComparison(Told):
     """One output, compared over all trials.
 
     Attributes:
@@ -141,7 +141,7 @@ class VerifyReport(Told):
     interface: tuple[str, ...]
     runs: tuple[ExecutorRun, ...]
     trials: tuple[Trial, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[OutputComparison, ...]
     divergence: Divergence | None
     disagreements: tuple[Disagreement, ...]
     remarks: tuple[str, ...]

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from onnxreduce_cli.model.values import is_float
 from onnxreduce_cli.verification.compare.outcomes import Side
-from onnxreduce_cli.verification.compare.values import Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import Runner
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 
 Array = npt.NDArray[Any]
@@ -39,7 +39,9 @@ class Rounding:
         feeds: the inputs of each trial.
     """
 
-    def __init__(self, sources: Mapping[Side, Source], feeds: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, sources: Mapping[Side, ModelSource], feeds: Sequence[Mapping[str, Any]]
+    ) -> None:
         self._sources = sources
         self._feeds = feeds
         self._runners: dict[tuple[Side, bool], Runner | None] = {}
@@ -132,7 +134,7 @@ def _near(
     scale = float(np.max(finite, where=np.isfinite(finite), initial=0.0))
     rtol, atol = tolerance.limits(dtype, scale)
     limits = replace(tolerance, rtol=rtol, atol=atol + spread)
-    return compare(first, second, limits).agree
+    return compare_values(first, second, limits).agree
 
 
 def _widened(value: Any) -> Any:

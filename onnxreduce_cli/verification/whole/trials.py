@@ -12,23 +12,33 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.verification.compare.loop import Inputs, Run, Wanted, compare_models, draw_runs
+from onnxreduce_cli.verification.compare.loop import (
+    InputRequest,
+    Inputs,
+    Run,
+    compare_models,
+    draw_runs,
+)
 from onnxreduce_cli.verification.compare.outcomes import (
     Judgement,
-    Outcome,
     RunKey,
+    RunOutcome,
     Side,
     judge,
     run_once,
 )
 from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
-from onnxreduce_cli.verification.inputs.drawing import LARGEST, Attempt, Drawer
+from onnxreduce_cli.verification.inputs.drawing import LARGEST, Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import profile
-from onnxreduce_cli.verification.running.isolated import end_large, let_go, open_isolated
+from onnxreduce_cli.verification.running.isolated import (
+    close_unused_models,
+    end_large_worker,
+    open_isolated,
+)
 from onnxreduce_cli.verification.running.runtime import Runner
-from onnxreduce_cli.verification.running.source import Source
-from onnxreduce_cli.verification.whole.naming import message
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.naming import short_message
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from onnxreduce_cli.verification.whole.results import ExecutorRun, Trial
 
@@ -52,7 +62,7 @@ class Trials:
         unfit: what a user can do about inputs that no executor accepts; empty where one does.
     """
 
-    sources: dict[Side, Source]
+    sources: dict[Side, ModelSource]
     executors: tuple[str, ...]
     tolerance: Tolerance
     progress: Progress | None = None
@@ -86,9 +96,9 @@ class Trials:
         plan = _plan(given, reference, trials, special)
         if not all(inputs for inputs, _ in plan):
             # Said before an executor opens the model, which may take as much memory.
-            attempts = list(drawer.attempts(0, np.random.default_rng(seed)))
-            if all(drawer.elements(_fitting(drawer, item)) > _MOST for item in attempts):
-                raise _too_large(drawer, attempts)
+            choices = list(drawer.choices(0, np.random.default_rng(seed)))
+            if all(drawer.elements(_with_small_batch(drawer, item)) > _MOST for item in choices):
+                raise _too_large(drawer, choices)
         self.random = set().union(*map(random_outputs, self.sources.values()))
         total = len(self.sources) * len(self.executors) * len(plan)
         searches = (self._drawn(name, drawer, plan, seed, total) for name in self.executors)
@@ -111,22 +121,24 @@ class Trials:
     ) -> list[Run]:
         """Return the runs of the first model on inputs that are drawn such that it accepts them."""
         if self._done:
-            end_large()
+            end_large_worker()
         source, key = self.sources[Side.REFERENCE], (Side.REFERENCE, executor)
         names = list(source.outputs)
 
-        def ask(runner: Runner, feeds: dict[str, Any]) -> tuple[dict[RunKey, Outcome], bool]:
+        def run_reference(
+            runner: Runner, feeds: dict[str, Any]
+        ) -> tuple[dict[RunKey, RunOutcome], bool]:
             outcome = run_once(runner, feeds, names)
-            known = outcome._replace(failure=message(outcome.failure, source))
+            known = outcome._replace(failure=short_message(outcome.failure, source))
             return {key: known}, outcome.values is not None
 
         def draw() -> list[Run]:
             runner = open_isolated(source, executor)
-            return list(draw_runs(_wanted(drawer, plan, seed), partial(ask, runner)))
+            return list(draw_runs(_wanted(drawer, plan, seed), partial(run_reference, runner)))
 
         found = self._stage(key, draw, len(plan), total) or []
         if found and len(found) < len(plan):
-            raise _too_large(drawer, list(drawer.attempts(0, np.random.default_rng(seed))))
+            raise _too_large(drawer, list(drawer.choices(0, np.random.default_rng(seed))))
         return found
 
     def _complete(self, found: Iterable[Run], steps: int, total: int) -> list[Run]:
@@ -140,7 +152,7 @@ class Trials:
                 outcomes = self._stage(key, partial(self._run_all, key, runs), steps, total)
                 for run, outcome in zip(runs, outcomes or (), strict=False):
                     run.outcomes[key] = outcome
-            end_large()
+            end_large_worker()
         return runs
 
     def _stage(self, key: RunKey, work: Callable[[], list[Any]], steps: int, total: int) -> Any:
@@ -152,23 +164,23 @@ class Trials:
         try:
             return work()
         except CannotRunError as error:
-            self.reasons[key] = message(error, source)
+            self.reasons[key] = short_message(error, source)
             return None
         finally:
-            let_go()  # One model in memory at a time.
+            close_unused_models()  # One model in memory at a time.
 
-    def _run_all(self, key: RunKey, runs: Sequence[Run]) -> list[Outcome]:
+    def _run_all(self, key: RunKey, runs: Sequence[Run]) -> list[RunOutcome]:
         """Run a model on the inputs of every trial."""
         source, first = self.sources[key[0]], self.sources[Side.REFERENCE]
         runner, names = open_isolated(source, key[1]), list(source.outputs)
         casting = self.casting and source is not first
         found = []
         for run in runs:
-            feeds = cast(run.feeds, source.inputs) if casting else run.feeds
+            feeds = cast_values(run.feeds, source.inputs) if casting else run.feeds
             outcome = run_once(runner, feeds, names)
             if casting and outcome.values is not None:
-                outcome = outcome._replace(values=cast(outcome.values, first.outputs))
-            found.append(outcome._replace(failure=message(outcome.failure, source)))
+                outcome = outcome._replace(values=cast_values(outcome.values, first.outputs))
+            found.append(outcome._replace(failure=short_message(outcome.failure, source)))
         return found
 
     def trials(self) -> Iterator[Trial]:
@@ -193,26 +205,26 @@ class Trials:
                 yield ExecutorRun(source.label, executor, ran, reason)
 
 
-def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[Wanted]:
+def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[InputRequest]:
     """The sets of inputs to be drawn, with random numbers of its own for each."""
     for number, (given, values) in enumerate(plan):
         rng = np.random.default_rng((seed, number))
-        attempts = list(drawer.attempts(number, rng))
+        choices = list(drawer.choices(number, rng))
         draw = partial(_draw, drawer, given, values, rng)
-        yield Wanted(values, attempts[:1] if values == "given" else attempts, draw)
+        yield InputRequest(values, choices[:1] if values == "given" else choices, draw)
 
 
 def _draw(
-    drawer: Drawer, given: Inputs, values: str, rng: np.random.Generator, attempt: Attempt
+    drawer: Drawer, given: Inputs, values: str, rng: np.random.Generator, choice: ShapeChoice
 ) -> dict[str, Any] | None:
     """Draw inputs; None where they would be too large."""
-    fitting = _fitting(drawer, attempt)
+    fitting = _with_small_batch(drawer, choice)
     if not given and drawer.elements(fitting) > _MOST:
         return None
     return drawer.draw(fitting, values, rng, given)
 
 
-def cast(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
+def cast_values(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
     """Return arrays, by name, in the dtypes that a model takes or gives under these names."""
     found = dict(values)
     for name, value in values.items():
@@ -223,7 +235,7 @@ def cast(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
 
 
 def _plan(
-    given: list[Inputs], source: Source, trials: int, special: bool
+    given: list[Inputs], source: ModelSource, trials: int, special: bool
 ) -> list[tuple[Inputs, str]]:
     """For each trial the inputs that are given, and the profile of those that are not."""
     plan: list[tuple[Inputs, str]] = []
@@ -237,19 +249,19 @@ def _plan(
     return plan
 
 
-def _too_large(drawer: Drawer, attempts: Sequence[Attempt]) -> InputError:
+def _too_large(drawer: Drawer, choices: Sequence[ShapeChoice]) -> InputError:
     return InputError(
-        f"inputs of {drawer.elements(attempts[0]):,} elements are too large to draw; "
+        f"inputs of {drawer.elements(choices[0]):,} elements are too large to draw; "
         "say smaller sizes: --dim NAME=SIZE, or give inputs: -i NAME=FILE.npy"
     )
 
 
-def _fitting(drawer: Drawer, attempt: Attempt) -> Attempt:
+def _with_small_batch(drawer: Drawer, choice: ShapeChoice) -> ShapeChoice:
     """A way to draw inputs, with a batch of one where they would be large."""
-    if drawer.elements(attempt) <= _MANY:
-        return attempt
-    first = [name for name in drawer.symbols if name not in attempt.sizes][:1]
-    return attempt._replace(sizes={**dict.fromkeys(first, 1), **attempt.sizes})
+    if drawer.elements(choice) <= _MANY:
+        return choice
+    first = [name for name in drawer.symbols if name not in choice.sizes][:1]
+    return choice._replace(sizes={**dict.fromkeys(first, 1), **choice.sizes})
 
 
 def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Set
 from onnx import NodeProto
 
 from onnxreduce_cli.model.used_values import used_values
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 
 #: Operators that read nothing but the shape of their input.
 OF_SHAPES = frozenset({"Shape", "Size"})
@@ -26,7 +26,7 @@ class ValueGraph:
         order: the values in topological order.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ModelSource) -> None:
         self.producers: dict[str, NodeProto] = {}
         # Kept, so that no other object gets the identity of one.
         self.nodes = list(source.skeleton.graph.node)

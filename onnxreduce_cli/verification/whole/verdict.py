@@ -10,18 +10,18 @@ from typing import Any
 
 from onnxreduce_cli.text import listed
 from onnxreduce_cli.verification.compare.outcomes import RunKey, Side
-from onnxreduce_cli.verification.compare.values import Errors, compare
+from onnxreduce_cli.verification.compare.values import Errors, compare_values
 from onnxreduce_cli.verification.inputs.files import write_inputs
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import indices
 from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence
 from onnxreduce_cli.verification.whole.naming import executor_name, judged_by
 from onnxreduce_cli.verification.whole.results import (
-    Comparison,
     Disagreement,
     Divergence,
+    OutputComparison,
     Trial,
     VerifyReport,
 )
@@ -35,7 +35,7 @@ _NEAR_EQUAL, _ROUNDING = "near-equal values", "rounding"
 _LARGE = 1 << 30
 
 #: A trial, a value that differs in it, and the two runs that do.
-_Where = tuple[int, str, RunKey, RunKey]
+_Difference = tuple[int, str, RunKey, RunKey]
 
 
 class Verdict:
@@ -60,19 +60,19 @@ class Verdict:
         self._agreed = {where: self._agree(*where) for where in self._judged}
 
     @property
-    def _reference(self) -> Source:
+    def _reference(self) -> ModelSource:
         return self.ran.sources[Side.REFERENCE]
 
-    def _explain(self) -> Iterator[tuple[_Where, str]]:
+    def _explain(self) -> Iterator[tuple[_Difference, str]]:
         """Yield what explains differences; of two runs, up to the first that nothing explains."""
         unexplained: set[tuple[RunKey, RunKey]] = set()
         for (number, name), judgement in self._judged.items():
             for first, second, errors in judgement.compared():
                 if errors.agree or (first, second) in unexplained:
                     continue
-                how = self._explanations.explain(number, name, first, second)
-                if how:
-                    yield (number, name, first, second), how
+                explanation = self._explanations.explain(number, name, first, second)
+                if explanation:
+                    yield (number, name, first, second), explanation
                 else:
                     unexplained.add((first, second))
 
@@ -111,7 +111,9 @@ class Verdict:
             runs,
             tuple(self._trials()),
             comparisons,
-            self._divergence(failing) if failing is not None and self._is_told(failing) else None,
+            self._divergence(failing)
+            if failing is not None and self._has_divergence(failing)
+            else None,
             tuple(self._disagreements(comparisons)),
             tuple(self._remarks()),
             equivalent,
@@ -126,7 +128,7 @@ class Verdict:
             void = all(self._agreed[trial.number, name] is None for name in self._names)
             yield replace(trial, void=self.ran.why_void(trial.number)) if void else trial
 
-    def _failing(self) -> _Where | None:
+    def _failing(self) -> _Difference | None:
         """Return where the verdict fails first; None if it does not."""
         for (number, name), agree in self._agreed.items():
             if agree is False:
@@ -139,7 +141,7 @@ class Verdict:
                 return [item for item in wrong if (item[2][0] is not item[3][0]) == self._pair][-1]
         return None
 
-    def _is_told(self, failing: _Where) -> bool:
+    def _has_divergence(self, failing: _Difference) -> bool:
         """Return whether a failure is of two models or an inner value: no disagreement tells."""
         return self._pair or failing[1] not in self._names
 
@@ -184,24 +186,24 @@ class Verdict:
             return found
         return replace(found, differing=(found.differing[0], numbers[found.differing[1]]))
 
-    def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[Comparison]:
+    def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[OutputComparison]:
         """The errors of each output between two runs, added up over trials, outputs in order."""
         totals: dict[tuple[str, RunKey, RunKey], tuple[int, Errors]] = {}
-        hows: dict[tuple[str, RunKey, RunKey], list[str]] = {}
+        explanations: dict[tuple[str, RunKey, RunKey], list[str]] = {}
         for (number, name), judgement in self._judged.items():
             for first, second, errors in judgement.compared():
                 key = (name, first, second)
                 count, total = totals.get(key, (0, Errors()))
                 totals[key] = (count + 1, total + errors)
                 if not errors.agree:
-                    hows.setdefault(key, []).append(self._explained.get((number, *key), ""))
+                    explanations.setdefault(key, []).append(self._explained.get((number, *key), ""))
         for (name, first, second), (count, errors) in totals.items():
-            how = hows.get((name, first, second), [])
-            explained = " and ".join(dict.fromkeys(how)) if all(how) else ""
+            explanation = explanations.get((name, first, second), [])
+            explained = " and ".join(dict.fromkeys(explanation)) if all(explanation) else ""
             sides = ((labels[first[0]], first[1]), (labels[second[0]], second[1]))
-            yield Comparison(name, *sides, count, errors, explained)
+            yield OutputComparison(name, *sides, count, errors, explained)
 
-    def _disagreements(self, comparisons: Sequence[Comparison]) -> Iterator[Disagreement]:
+    def _disagreements(self, comparisons: Sequence[OutputComparison]) -> Iterator[Disagreement]:
         """For each model the first output on which executors differ, if there is one."""
         reported: set[Side] = set()
         for (number, name), judgement in self._judged.items():
@@ -218,13 +220,13 @@ class Verdict:
                 )
                 yield Disagreement(label, name, total, self._divergence(where))
 
-    def _divergence(self, where: _Where) -> Divergence | None:
+    def _divergence(self, where: _Difference) -> Divergence | None:
         number, name, *runs = where
         first, second = ((self.ran.sources[side], executor) for side, executor in runs)
         limit = self.ran.limit(*runs)
         return first_divergence(first, second, name, self.ran.runs[number].feeds, limit)
 
-    def _save(self, failing: _Where | None, folder: str | None) -> str | None:
+    def _save(self, failing: _Difference | None, folder: str | None) -> str | None:
         """Keep the first inputs that differ, if there are any and a folder for them."""
         if failing is None or folder is None:
             return None
@@ -249,16 +251,16 @@ class Verdict:
             )
         reported: set[tuple[str, str]] = set()
         rounded: dict[tuple[RunKey, RunKey], dict[str, list[float]]] = {}
-        for (number, name, *runs), how in self._explained.items():
-            if (name, how) in reported:
+        for (number, name, *runs), explanation in self._explained.items():
+            if (name, explanation) in reported:
                 continue
-            reported.add((name, how))
-            if how == _ROUNDING:
+            reported.add((name, explanation))
+            if explanation == _ROUNDING:
                 first, second = runs
                 far = [self._distance(number, name, run) for run in runs]
                 rounded.setdefault((first, second), {})[name] = far
                 continue
-            assert how == _NEAR_EQUAL
+            assert explanation == _NEAR_EQUAL
             yield (
                 f"output {name!r} differs where nearly equal values are picked in another order: "
                 "the values agree, and from the second's the first model picks as it does"
@@ -348,11 +350,11 @@ class _Explanations:
             sources, limit = self._ran.sources, self._ran.limit(first, second)
 
             def near(name: str, mine: Any, other: Any) -> bool:
-                return compare(mine, other, limit).agree or self._is_rounding(
+                return compare_values(mine, other, limit).agree or self._is_rounding(
                     number, name, first, second, (mine, other)
                 )
 
-            self._picked[key] = indices.explained(
+            self._picked[key] = indices.explained_outputs(
                 (sources[first[0]], first[1]),
                 (sources[second[0]], second[1]),
                 {name: values[name] for name in self._ran.names},

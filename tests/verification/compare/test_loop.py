@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from onnxreduce_cli.verification.compare.loop import Run, Wanted, compare_models, draw_runs
-from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side
-from onnxreduce_cli.verification.inputs.drawing import Attempt
+from onnxreduce_cli.verification.compare.loop import InputRequest, Run, compare_models, draw_runs
+from onnxreduce_cli.verification.compare.outcomes import Judgement, RunKey, RunOutcome, Side
+from onnxreduce_cli.verification.inputs.drawing import ShapeChoice
 
 #: Ways to draw inputs, by the size that they give to all dimensions.
 SIZES = (2, 3, 4, 5)
@@ -17,14 +17,14 @@ SIZES = (2, 3, 4, 5)
 KEY: RunKey = (Side.REFERENCE, "numpy")
 
 
-def wanted(count: int, *, times: int = 1, most: int = 9) -> Iterator[Wanted]:
+def wanted(count: int, *, times: int = 1, most: int = 9) -> Iterator[InputRequest]:
     """Sets of inputs that hold the size by which they were drawn, if that is not above `most`."""
 
-    def draw(attempt: Attempt) -> dict[str, Any] | None:
-        return {"size": attempt.size} if attempt.size <= most else None
+    def draw(choice: ShapeChoice) -> dict[str, Any] | None:
+        return {"size": choice.size} if choice.size <= most else None
 
     for number in range(count):
-        yield Wanted(f"set {number}", [Attempt({}, size) for size in SIZES], draw, times)
+        yield InputRequest(f"set {number}", [ShapeChoice({}, size) for size in SIZES], draw, times)
 
 
 class Reference:
@@ -34,9 +34,9 @@ class Reference:
         self._accepts = accepts
         self.asked: list[int] = []
 
-    def __call__(self, feeds: dict[str, Any]) -> tuple[dict[RunKey, Outcome], bool]:
+    def __call__(self, feeds: dict[str, Any]) -> tuple[dict[RunKey, RunOutcome], bool]:
         self.asked.append(feeds["size"])
-        return {KEY: Outcome(dict(feeds))}, self._accepts(feeds["size"])
+        return {KEY: RunOutcome(dict(feeds))}, self._accepts(feeds["size"])
 
 
 def test_ways_are_tried_until_one_is_accepted_which_comes_first_for_the_next_set() -> None:

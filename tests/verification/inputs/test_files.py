@@ -13,7 +13,7 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.model import files
 from onnxreduce_cli.verification import InputError, read_inputs, write_inputs
-from onnxreduce_cli.verification.compare.values import Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 
 MODEL = onnx.parser.parse_model(
     '<ir_version: 8, opset_import: ["": 18]>'
@@ -56,7 +56,7 @@ def test_a_folder_holds_every_kind_of_value(tmp_path: Path, optional: Any) -> No
     (found,) = read_inputs(MODEL, (), tmp_path)
     assert list(found) == list(given)
     for name, value in given.items():
-        assert compare(found[name], value, Tolerance(exact=True)).agree, name
+        assert compare_values(found[name], value, Tolerance(exact=True)).agree, name
 
 
 def test_data_sets_of_the_backend_layout(tmp_path: Path) -> None:

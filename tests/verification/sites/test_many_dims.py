@@ -12,7 +12,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.distinct import distinct_sites
 from onnxreduce_cli.verification.inputs.profiles import constant_drawer
-from onnxreduce_cli.verification.sites.checking import check
+from onnxreduce_cli.verification.sites.checking import check_conversion
 
 DIMS = [1] * 69 + [2]
 
@@ -52,7 +52,8 @@ def test_they_are_converted_and_what_cannot_be_tried_is_said(name: str, opset: i
     assert conversion.blockers == ()
     if conversion.rewrites_nodes:
         said = [
-            str(item) for item in check(distinct_sites(conversion, constant_drawer())).unchecked
+            str(item)
+            for item in check_conversion(distinct_sites(conversion, constant_drawer())).unchecked
         ]
         assert all("dimensions, and an array of NumPy has 64 at most" in item for item in said)
     assert onnxreduce_cli.convert(MODELS[name], opset, check=False).opset_import[0].version == opset

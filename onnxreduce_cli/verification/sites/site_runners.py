@@ -11,8 +11,8 @@ from onnxreduce_cli.executor.limit import time_limit
 from onnxreduce_cli.verification.compare.loop import Run
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
-    Outcome,
     RunKey,
+    RunOutcome,
     Side,
     run_once,
 )
@@ -25,7 +25,7 @@ from onnxreduce_cli.verification.errors import (
 from onnxreduce_cli.verification.running.isolated import IsolatedRunner
 from onnxreduce_cli.verification.running.limits import Limits
 from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner, Runner
-from onnxreduce_cli.verification.running.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.worker.process import UnansweredError
 
 #: What a site may take that runs in a process of its own: its tensors are small.
@@ -46,21 +46,21 @@ class SiteRunner(IsolatedRunner):
             asked again then, and says nothing about the site.
     """
 
-    lost = ""
+    failure = ""
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run it once; see `runtime.Runner.run`."""
-        if self.lost:
-            raise CannotRunError(self.lost)
+        if self.failure:
+            raise CannotRunError(self.failure)
         try:
             return super().run(feeds, names)
         except (CrashedError, LimitError) as error:
-            self.lost = str(error)
-            raise CannotRunError(self.lost) from error
+            self.failure = str(error)
+            raise CannotRunError(self.failure) from error
 
 
 def open_runners(
-    sources: dict[Side, Source],
+    sources: dict[Side, ModelSource],
 ) -> tuple[dict[RunKey, Runner], dict[RunKey, str]]:
     """Open both sides in every executor.
 
@@ -96,7 +96,7 @@ def open_runners(
     return runners, reasons
 
 
-def run_side(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:
+def run_side(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> RunOutcome:
     """Run one side of a site once; an executor that cannot has nothing to say on these inputs."""
     try:
         with time_limit(SECONDS):
@@ -105,13 +105,13 @@ def run_side(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> 
         return UNSUPPORTED
 
 
-def here(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
+def in_process(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
     """The runners in this process; none if the original does not run here."""
     found = {key: item for key, item in runners.items() if not isinstance(item, SiteRunner)}
     return found if (Side.REFERENCE, "numpy") in found else {}
 
 
-def with_others(
+def add_worker_outcomes(
     found: Iterable[Run], runners: Mapping[RunKey, Runner], names: Sequence[str]
 ) -> Iterator[Run]:
     """Add what the processes make of inputs that the original accepts here.
@@ -173,13 +173,13 @@ def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[s
             run.outcomes[key] = _outcome(result, opened[key])
 
 
-def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> Outcome:
+def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> RunOutcome:
     if isinstance(result, dict):
-        return Outcome(result)
+        return RunOutcome(result)
     if isinstance(result, RunFailedError):
-        return Outcome(failure=str(result))
+        return RunOutcome(failure=str(result))
     if isinstance(result, LimitError):
-        runner.lost = str(result)
+        runner.failure = str(result)
     return UNSUPPORTED
 
 
@@ -191,11 +191,11 @@ def has_empty(feeds: Mapping[str, Any]) -> bool:
     return any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
 
 
-def lost(runners: Mapping[RunKey, Runner], side: Side) -> str:
+def worker_failure(runners: Mapping[RunKey, Runner], side: Side) -> str:
     """Return how running a side ended a process, or did not end; empty if neither happened."""
     found = [
-        runner.lost
+        runner.failure
         for key, runner in runners.items()
-        if isinstance(runner, SiteRunner) and key[0] is side and runner.lost
+        if isinstance(runner, SiteRunner) and key[0] is side and runner.failure
     ]
     return found[0] if found else ""
