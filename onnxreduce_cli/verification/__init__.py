@@ -1,4 +1,4 @@
-"""Verifying models: are two of them the same function, do executors agree on one."""
+"""Comparing models: whether two compute the same, and whether executors agree on one."""
 
 from __future__ import annotations
 

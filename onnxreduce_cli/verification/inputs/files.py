@@ -90,7 +90,7 @@ def _read_path(path: Path, types: Mapping[str, TypeProto]) -> list[Inputs]:
 
 
 def _load(path: Path) -> Any:
-    """An array, or a dict of arrays where the file is an ``.npz``."""
+    """Read an array, or a dict of arrays from an ``.npz``."""
     try:
         found = np.load(path, allow_pickle=False)
         if isinstance(found, np.ndarray):
@@ -102,7 +102,7 @@ def _load(path: Path) -> Any:
 
 
 def _as_declared(name: str, value: Array, declared: TypeProto) -> Any:
-    """An array with what ``.npy`` cannot say restored: dtypes that NumPy lacks, strings."""
+    """Restore what ``.npy`` cannot express: dtypes that NumPy lacks, strings."""
     if declared.WhichOneof("value") != "tensor_type":
         raise InputError(f"input {name!r} is no tensor; give it as a folder with input_0.pb")
     elem_type = declared.tensor_type.elem_type
@@ -125,7 +125,7 @@ def _read_folder(folder: Path, types: Mapping[str, TypeProto]) -> Inputs:
     for match, file in sorted(files, key=lambda item: int(item[0][1])):
         index = int(match[1])
         content = _bytes(file)
-        # Each of the three kinds of messages has its name in another field.
+        # Tensors, sequences and optionals have their names in different fields.
         candidates = [order[index]] if index < len(order) else []
         name = _stated_name(content) or (candidates[0] if candidates else "")
         if name not in types:

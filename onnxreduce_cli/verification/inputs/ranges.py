@@ -1,7 +1,7 @@
-"""The ranges that inputs must keep to: those that index something, count something, name an axis.
+"""The ranges of integer inputs that are indices, counts or axes.
 
 An input is followed through operators that keep its elements, into subgraphs and functions, to
-wherever it means something; the dimensions of what it indexes bound it.
+the nodes that use it so; the dimensions of what it indexes bound it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class IntegerRange(NamedTuple):
     Attributes:
         low: the least.
         high: the largest.
-        dims: dimensions that it must stay below (`inclusive`: not exceed) as well; unknown ones
-            leave only the least.
+        dims: dimensions that it must also stay below (`inclusive`: not exceed); where one is not
+            known, only `low` is safe.
         inclusive: whether a dimension itself is allowed.
         unique: whether no value may come twice, as in a list of axes.
-        rest: what all but the first element hold; None for more of the same.
+        rest: the value of all but the first element; None where they are drawn too.
     """
 
     low: int
@@ -40,7 +40,7 @@ class IntegerRange(NamedTuple):
     rest: int | None = None
 
 
-#: Operators that give on the elements of some inputs as they are, by the positions of those.
+#: The inputs whose elements an operator passes on unchanged, by operator.
 _PASSING: dict[str, tuple[int, ...]] = {
     "Cast": (0,),
     "CastLike": (0,),
@@ -83,7 +83,7 @@ def _at_axis(use: NodeUse) -> IntegerRange:
 
 
 def _nd(use: NodeUse) -> IntegerRange:
-    """Each column of the indices has a dimension of its own; all keep to the smallest."""
+    """Return the range of GatherND's and ScatterND's indices, by the smallest dimension."""
     start = use.integer("batch_dims")
     dims = use.dims(0)
     last = use.dim(1, -1)
@@ -98,7 +98,7 @@ def _axes(use: NodeUse) -> IntegerRange:
 
 
 def _signal_axis(use: NodeUse) -> IntegerRange:
-    """Any but the last, which holds the parts of complex numbers."""
+    """Return the range of axes without the last, which holds the parts of complex numbers."""
     return IntegerRange(0, max(0, len(use.dims(0) or ()) - 2))
 
 
@@ -113,7 +113,7 @@ def _new_axes(use: NodeUse) -> IntegerRange:
 
 
 def _written_from(use: NodeUse) -> IntegerRange:
-    """Where writing into a cache begins, such that it ends within."""
+    """Return the range of starts at which what is written into a cache ends within it."""
     cache, written = (use.dim(index, use.integer("axis", -2)) for index in (0, 1))
     if not isinstance(cache, int) or not isinstance(written, int):
         return IntegerRange(0, 0)
@@ -133,7 +133,7 @@ def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[NodeUse
 
 
 def _of_integers(low: int, high: int) -> Callable[[NodeUse], IntegerRange | None]:
-    """A bound where the first input holds integers: results that they cannot hold are undefined."""
+    """Return a range for integers only, whose results would overflow without one."""
 
     def bound(use: NodeUse) -> IntegerRange | None:
         elem_type = use.facts.elem_type(use.scope, use.node.input[0])
@@ -228,14 +228,14 @@ _CONTRIB_OPERATORS = {"EmbedLayerNormalization"}
 
 
 def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[IntegerRange, ...]]:
-    """Find the bounds that the model's graph sets to the elements of its inputs.
+    """Find the ranges that the model's graph sets to the elements of its inputs.
 
     Args:
         model: the model; its large tensors may be left out.
         names: the inputs to follow.
 
     Returns:
-        the bounds by input; inputs that may hold anything are left out.
+        the ranges by input, without inputs that may hold any value.
     """
     found_scopes = scopes(model)
     facts = Facts(model, found_scopes)
@@ -254,7 +254,7 @@ Readers = dict[tuple[int, str], list[tuple[Scope, NodeProto, int]]]
 
 
 def _readers(found: list[Scope]) -> Readers:
-    """By the scope that defines a value and its name: who reads it, where, at which position."""
+    """Return the uses of each value, by its scope and name: scope, node, and input index."""
     readers: Readers = defaultdict(list)
     for scope in found:
         for node in scope.nodes:
@@ -301,7 +301,7 @@ def _follow(
 def _enter(
     node: NodeProto, index: int, inner: dict[int, Scope], reach: Callable[[Scope, str], None]
 ) -> None:
-    """Follow a value that Loop or Scan hands to its body."""
+    """Follow a value that a Loop or Scan passes to its body."""
     if node.op_type not in ("Loop", "Scan") or (node.op_type == "Loop" and index == 0):
         return  # Loop: the trip count is not what the body gets first.
     for _, graph in subgraphs(node):

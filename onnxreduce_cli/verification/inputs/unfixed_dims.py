@@ -1,4 +1,4 @@
-"""Dimensions that a model leaves open: their keys, and the sizes that its weights require."""
+"""Unfixed dimensions of inputs: their keys, and the sizes that weights require."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def dim_key(name: str, axis: int, dim: int | str | None) -> str:
 
 
 def required_sizes(source: ModelSource, types: Mapping[str, Dims | None]) -> dict[str, int]:
-    """The sizes of open dimensions that the weights which an input meets first require.
+    """Return the sizes of unfixed dimensions that the first weights after an input require.
 
     Args:
         source: the model.
@@ -49,7 +49,7 @@ def required_sizes(source: ModelSource, types: Mapping[str, Dims | None]) -> dic
 
 
 def _open_key(name: str, axis: int, dims: Dims | None) -> str | None:
-    """The key of an input's dimension; None where there is none, or its size is fixed."""
+    """Return the key of an input's dimension; None where there is none, or its size is fixed."""
     if dims is None:
         return dim_key(name, axis, None) if axis >= 0 else None
     if not -len(dims) <= axis < len(dims) or isinstance(dims[axis], int):
@@ -79,7 +79,7 @@ _Required = tuple[int, int | str | None]
 
 
 def _required(use: _InputUse) -> Iterator[tuple[int, int]]:
-    """The sizes that a node requires of its input, by axis."""
+    """Yield the sizes that a node requires of its input, by axis."""
     op_type = use.node.op_type
     if op_type == "Einsum":
         yield from _einsum(use)
@@ -110,7 +110,7 @@ def _squeeze(use: _InputUse) -> Iterator[tuple[int, int]]:
 
 
 def _einsum(use: _InputUse) -> Iterator[tuple[int, int]]:
-    """The sizes of letters that other inputs have as well."""
+    """Yield the sizes of letters that other inputs have too."""
     equation = use.attribute("equation")
     terms = equation.s.decode().replace(" ", "").split("->")[0].split(",") if equation else []
     if len(terms) != len(use.node.input) or any("." in term for term in terms):
@@ -127,7 +127,7 @@ def _einsum(use: _InputUse) -> Iterator[tuple[int, int]]:
 
 
 def _reshape(use: _InputUse) -> Iterator[tuple[int, int]]:
-    """Sizes with which the elements fit the shape, if that is known."""
+    """Yield sizes with which the elements fit the shape, if that is known."""
     shape, dims = use.numbers("shape"), use.dims(0)
     if not shape or not dims or 0 in dims:
         return
@@ -185,7 +185,7 @@ _BY_NUMBERS: dict[str, Callable[[_InputUse], Iterator[tuple[int, int]]]] = {
     "Split": _split,
     "Squeeze": _squeeze,
 }
-#: Of inputs that are not the first, by operator and index: the sizes by axis.
+#: The sizes by axis of other inputs than the first, by operator and index.
 _OF_OTHERS = {("RoiAlign", 1): {1: 4}}
 _BY_WEIGHT: dict[str, Callable[[_InputUse, Dims], _Required]] = {
     "Add": _broadcast,

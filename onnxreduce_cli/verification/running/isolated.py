@@ -1,7 +1,7 @@
 """Models that run in the worker.
 
 ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) and some models
-(attention over no heads), and a loop need not end. There that costs a run, not the caller.
+(attention over no heads), and a loop need not end. In the worker that costs one run.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from onnxreduce_cli.worker.process import (
     UnansweredError,
 )
 
-#: The executors as people call them.
+#: The executors' names in messages.
 EXECUTOR_NAMES = {"onnxruntime": "ONNX Runtime", "numpy": "the NumPy executor"}
 
-#: In bytes: a worker that has more, with no model open, is ended by `end_large_worker`.
+#: The bytes of memory that a worker may keep when no model is open.
 _KEPT = 1 << 28
 
 _keys = count()
 
 
 class IsolatedRunner:
-    """A model made ready to run in the worker.
+    """A model that is open in the worker.
 
     It begins to open the model at once; `ready` waits until it is open.
 
     Attributes:
         source: the model.
         executor: what runs it.
-        worker: where.
-        key: what the worker knows it by.
+        worker: the process that has it open.
+        key: what calls to the worker name it by.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class IsolatedRunner:
             source: the model.
             executor: one of `runtime.EXECUTORS`.
             extra: names of values of the main graph that a run can return beside its outputs.
-            limits: on opening, and on each run; by default the `current_limits` ones.
+            limits: on opening, and on each run; by default `current_limits`.
             threads: how many threads ONNX Runtime may use; 0 for its own choice.
 
         Raises:
@@ -91,7 +91,7 @@ class IsolatedRunner:
         self._opening: Reply | None = self._open()
 
     def __del__(self) -> None:
-        """Free the model in the worker too: one session in memory at a time."""
+        """Close the model in the worker too: one session in memory at a time."""
         worker = getattr(self, "worker", None)
         if worker is not None:
             # Not sent from here, which may be in the middle of sending something else.
@@ -102,7 +102,7 @@ class IsolatedRunner:
 
         Raises:
             CannotRunError: the executor cannot run the model.
-            LimitError: opening it takes too long, or too much memory.
+            LimitError: opening it takes too long or too much memory.
         """
         if self._refused is not None:
             raise self._refused
@@ -187,7 +187,7 @@ class IsolatedRunner:
             UnansweredError: the worker ended before.
             CrashedError: this ended it.
             LimitError: it takes too long, or too much memory.
-            CannotRunError, RunFailedError: as the worker says.
+            CannotRunError, RunFailedError: what the worker raises.
         """
         try:
             return self.worker.result(reply)
@@ -211,7 +211,7 @@ class IsolatedRunner:
 
 
 def _plain(value: Any) -> Any:
-    """A value as executors take it: in this machine's byte order, texts as objects."""
+    """Return a value in this machine's byte order, with strings as objects."""
     if value is None:
         return None
     if isinstance(value, list):
@@ -229,11 +229,11 @@ def _plain(value: Any) -> Any:
 
 
 def _worker_model(source: ModelSource, executor: str, extra: Sequence[str]) -> WorkerModel:
-    """Return how a model goes to a process that is to give some values beside its outputs.
+    """Return a model to send to the worker, with inner values as outputs beside its own.
 
-    To ONNX Runtime these are outputs, which are put behind the others without parsing its weights,
-    as protobuf joins messages that follow each other. A large file's weights are mapped then: they
-    are to be looked at again and again. As the file is, it is read for its outputs.
+    ONNX Runtime gives outputs only. They are appended to the model's bytes without parsing it, as
+    protobuf merges messages that follow each other. A large file's weights are mapped for that,
+    as the model is opened again for other values; without `extra` the file itself is opened.
 
     Raises:
         CannotRunError: protobuf has no form for a model of 2 GB and more.
@@ -264,9 +264,9 @@ def open_isolated(
     *,
     extra: Sequence[str] = (),
 ) -> IsolatedRunner:
-    """Make a model ready to run such that nothing it does can end or hold up this process.
+    """Open a model in the worker, where it can neither end nor hold up this process.
 
-    It runs within the limits of `limits.current_limits`.
+    It runs within `current_limits`.
 
     Args:
         source: the model.
@@ -287,7 +287,7 @@ def open_isolated(
 
 
 def close_unused_models() -> None:
-    """Wait until this thread's worker has closed the models that nobody needs any more.
+    """Wait until this thread's worker has closed the models that are no longer used.
 
     Windows neither replaces nor removes a file that is open.
     """
@@ -300,7 +300,7 @@ def close_unused_models() -> None:
 def end_large_worker() -> None:
     """End this thread's worker if it has much memory left once its models are closed.
 
-    Allocators give little back, and others need it.
+    Allocators return little of it to the system.
     """
     close_unused_models()
     worker = process.running()

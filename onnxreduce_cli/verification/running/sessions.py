@@ -1,4 +1,4 @@
-"""What the worker does for verification: it opens models in executors, and runs them.
+"""The worker's side of verification: opening models in executors, and running them.
 
 ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) and some models. At
 first this imports NumPy and nothing that takes longer, so that the worker starts while others plan.
@@ -34,12 +34,12 @@ _MEMORY = re.compile("bad_alloc|bad allocation|failed to allocate|out of memory"
 #: The characters of a message.
 _LONGEST = 1000
 
-#: What it says where it lacks a kernel, and where its Python interface lacks a dtype.
+#: ONNX Runtime's messages where it lacks a kernel, or its Python interface a dtype.
 _LACKS = re.compile("NOT_IMPLEMENTED|No corresponding Numpy type")
 
 
 class WorkerModel(NamedTuple):
-    """How a model goes to the worker: in a file, as content, or as both, one behind the other.
+    """A model as it is sent to the worker: a file, its content, or both, joined in that order.
 
     Attributes:
         path: the file.
@@ -54,7 +54,7 @@ class WorkerModel(NamedTuple):
     content: bytes
 
 
-#: The models that are open, by what the caller knows them by.
+#: The models that are open, by the caller's key.
 _sessions: dict[int, Runner] = {}
 
 
@@ -62,7 +62,7 @@ def open_model(key: int, executor: str, model: WorkerModel, threads: int) -> Non
     """Open a model.
 
     Args:
-        key: what it is known by then.
+        key: what later calls name it by.
         executor: one of `runtime.EXECUTORS`.
         form: the model.
         threads: how many threads ONNX Runtime may use; 0 for its own choice.
@@ -82,11 +82,11 @@ def run_models(
 
     Args:
         keys: the models, which are open.
-        sets: inputs by name; those that a model does not have are left out.
+        sets: inputs by name; a model ignores inputs that it does not have.
         names: the values wanted.
 
     Returns:
-        for each set and each model its outputs, or the exception that stands for them: a
+        for each set and each model its outputs, or the error in their place: a
         `CannotRunError`, a `RunFailedError`, a MemoryError, or a RuntimeError for a fault.
     """
     return [[_run(key, feeds, names) for key in keys] for feeds in sets]
@@ -142,7 +142,7 @@ class _OnnxruntimeSession:
     """A session of ONNX Runtime on the CPU, its optimisations off."""
 
     def __init__(self, model: WorkerModel, threads: int) -> None:
-        """Open it: content, a file by its path, or both, of which the content follows."""
+        """Open the model."""
         try:
             import onnxruntime
 
@@ -202,7 +202,7 @@ def _is_foreign(value: Any) -> bool:
 
 
 def _model_argument(model: WorkerModel) -> str | bytes:
-    """What ONNX Runtime opens: a file by its path, so that external data is mapped, or bytes."""
+    """Return a path, so that ONNX Runtime maps the weights, or bytes."""
     if model.path is None:
         return model.content
     if not model.content:
@@ -212,7 +212,7 @@ def _model_argument(model: WorkerModel) -> str | bytes:
 
 
 def _as_array(value: Any) -> Any:
-    """The content of an OrtValue."""
+    """Return the content of an OrtValue as an array."""
     if value.data_type() not in _BY_BITS:
         return value.numpy()
     import ml_dtypes
@@ -225,7 +225,7 @@ def _as_array(value: Any) -> Any:
 
 
 def _own_error(error: Exception, *, opens: bool = False) -> Exception:
-    """The exception that stands for one of ONNX Runtime's."""
+    """Return the error of this package that an error of ONNX Runtime becomes."""
     text = _message(error)
     if isinstance(error, MemoryError) or _MEMORY.search(str(error)):
         return MemoryError(text)

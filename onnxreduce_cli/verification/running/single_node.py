@@ -14,7 +14,7 @@ def single_node_model(node: NodeProto, values: Mapping[str, Any], model: ModelPr
 
     Args:
         node: the node.
-        values: arrays by name, at least those that the node uses.
+        values: arrays by name, among them all that the node uses.
         model: where it is from.
     """
     inputs = [input_info(name, values[name]) for name in dict.fromkeys(node.input) if name]

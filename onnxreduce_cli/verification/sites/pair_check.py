@@ -1,6 +1,6 @@
-"""Checking a pair: both sides on many small inputs, and what their results say.
+"""Checking a pair: both models run on many small inputs, and their outputs are compared.
 
-A pair is all that is needed: what plans conversions is not imported.
+Nothing that plans conversions is imported.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class PairResult:
         failure: why the sides are not the same; empty if they are, or nothing is known.
         unchecked: why nothing is known; empty if something is.
         refused: whether that is because the node accepted no inputs that were drawn.
-        inputs: those on which the sides differ.
-        remarks: what people should know of the executors.
+        inputs: the inputs on which the sides differ.
+        remarks: where executors deviate from each other.
     """
 
     pair: Pair | None = None
@@ -84,7 +84,7 @@ class PairResult:
 
 
 def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
-    """Check a pair unless a run would compute more elements than `most`, or than usual."""
+    """Check a pair, unless a run would compute more elements than `most`, by default `_MOST`."""
     if estimated_work(pair.reference) + estimated_work(pair.candidate) > (
         _MOST if most is None else most
     ):
@@ -111,8 +111,8 @@ def _compared(pair: Pair, seed: int) -> PairResult:
     runners, reasons = open_runners(sources)
     for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):
         if not any(ran == side for ran, _ in runners):
-            said = "; ".join(reasons[side, executor] for executor in EXECUTORS)
-            found.unchecked = f"no executor can run {what}: {said}"
+            why = "; ".join(reasons[side, executor] for executor in EXECUTORS)
+            found.unchecked = f"no executor can run {what}: {why}"
             return found
     names = list(sources[Side.REFERENCE].outputs)
 
@@ -184,7 +184,7 @@ def _judge(pair: Pair, run: Run, name: str) -> Judgement:
 
 
 def _is_as_float(outcomes: dict[RunKey, RunOutcome], name: str, pair: Pair) -> bool:
-    """Return whether a double need only be as good as a float.
+    """Return whether a double need only have the precision of a float.
 
     The definitions of LayerNormalization, GroupNormalization and RMSNormalization compute their
     first stage in `stash_type`, by default float, whatever the input is. Some kernels compute
@@ -257,10 +257,10 @@ def _invalid(pair: Pair) -> str:
 
 
 def _counts_back(node: NodeProto, opset: int) -> bool:
-    """Return whether a node counts axes from the back where its definition does not say how.
+    """Return whether a node has a negative axis that its definition does not allow.
 
-    Executors take what exporters wrote; what this program writes keeps to the definition. That
-    knows negative axes where its default is one, or where its text, but for this, came later.
+    Executors accept one all the same, but what this program writes keeps to the definition. It
+    allows negative axes where its default is one, or where no version of opset 11 added them.
     """
     versions = schemas.versions(node.op_type)
     if _NEGATIVE_AXES not in versions:

@@ -1,4 +1,4 @@
-"""Both sides of a site in every executor: here, and in few requests to the worker."""
+"""Runners of both sides of a site: in this process, and in few requests to the worker."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner, 
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.worker.process import UnansweredError
 
-#: What a site may take that runs in a process of its own: its tensors are small.
+#: The limits of a site in the worker: its tensors are small.
 _LIMITS = Limits(timeout=10.0, memory=2_000_000_000, by_options=False)
 
 #: How many seconds one site may take.
 SECONDS = 30
 
-#: The bytes of inputs and outputs that wait until one request runs them all.
+#: The bytes of inputs and outputs from which on one request runs all that wait.
 _MOST = 1 << 22
 
 
 class SiteRunner(IsolatedRunner):
-    """One side of a site, made ready to run in another process.
+    """One side of a site that runs in the worker.
 
     Attributes:
-        lost: how it ended the process, or that it did not end; empty if it did neither. It is not
-            asked again then, and says nothing about the site.
+        lost: how it ended the process, or that it did not end; empty if neither. It does not run
+            again then, and proves nothing about the site.
     """
 
     failure = ""
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Run it once; see `runtime.Runner.run`."""
+        """Run the model once; see `runtime.Runner.run`."""
         if self.failure:
             raise CannotRunError(self.failure)
         try:
@@ -68,7 +68,7 @@ def open_runners(
     NumPy executor lacks one.
 
     Returns:
-        the runners, and for those that cannot run a side the reasons.
+        the runners, and the reasons where an executor cannot run a side.
     """
     runners: dict[RunKey, Runner] = {}
     reasons: dict[RunKey, str] = {}
@@ -97,7 +97,7 @@ def open_runners(
 
 
 def run_side(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> RunOutcome:
-    """Run one side of a site once; an executor that cannot has nothing to say on these inputs."""
+    """Run one side of a site once; `UNSUPPORTED` where the executor cannot."""
     try:
         with time_limit(SECONDS):
             return run_once(runner, feeds, names)
@@ -106,7 +106,7 @@ def run_side(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> 
 
 
 def in_process(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
-    """The runners in this process; none if the original does not run here."""
+    """Return the runners in this process; none if the original does not run in it."""
     found = {key: item for key, item in runners.items() if not isinstance(item, SiteRunner)}
     return found if (Side.REFERENCE, "numpy") in found else {}
 
@@ -114,11 +114,11 @@ def in_process(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
 def add_worker_outcomes(
     found: Iterable[Run], runners: Mapping[RunKey, Runner], names: Sequence[str]
 ) -> Iterator[Run]:
-    """Add what the processes make of inputs that the original accepts here.
+    """Add the worker's outcomes to runs on inputs that the original accepts in this process.
 
     Args:
-        found: the runs; those on inputs that the original does not accept are left out.
-        runners: all of the site.
+        found: the runs; they are left out where the original does not accept the inputs.
+        runners: all runners of the site.
         names: its outputs.
     """
     others = {key: item for key, item in runners.items() if isinstance(item, SiteRunner)}
@@ -136,7 +136,7 @@ def add_worker_outcomes(
 
 
 def _size(run: Run) -> int:
-    """The bytes of a run's tensors; strings and sequences are small."""
+    """Return the bytes of a run's tensors; strings and sequences are small."""
     values = [*run.feeds.values()]
     for outcome in run.outcomes.values():
         values += (outcome.values or {}).values()
@@ -144,7 +144,7 @@ def _size(run: Run) -> int:
 
 
 def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[str]) -> None:
-    """Add the outcomes of the processes to runs, in place, by one request if nothing ends."""
+    """Add the worker's outcomes to runs, in place, by one request unless it ends the worker."""
     runs = [
         run for run in runs if others.keys().isdisjoint(run.outcomes) and not has_empty(run.feeds)
     ]
@@ -158,7 +158,7 @@ def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[s
     if not runs or not opened:
         return
     try:
-        # `ready` may have started a new process: both are opened in the last one.
+        # `ready` may have started a new worker: both models are opened in that.
         for runner in opened.values():
             runner.ready()
         first, sets = next(iter(opened.values())), [run.feeds for run in runs]
@@ -184,7 +184,7 @@ def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> RunOutco
 
 
 def has_empty(feeds: Mapping[str, Any]) -> bool:
-    """Return whether some tensor is empty: then only the NumPy executor is asked.
+    """Return whether some tensor is empty: then only the NumPy executor runs.
 
     Kernels of ONNX Runtime divide by a size of 0 and end the process (LSTM, CumProd).
     """
@@ -192,7 +192,7 @@ def has_empty(feeds: Mapping[str, Any]) -> bool:
 
 
 def worker_failure(runners: Mapping[RunKey, Runner], side: Side) -> str:
-    """Return how running a side ended a process, or did not end; empty if neither happened."""
+    """Return how a side ended the worker, or that it did not end; empty if neither."""
     found = [
         runner.failure
         for key, runner in runners.items()

@@ -1,4 +1,4 @@
-"""Are two models the same function? Do executors agree on one?"""
+"""Comparing two models, or the executors on one; running a model once."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def verify(
     Args:
         a: a model, or its path.
         b: the other model; None to compare the executors on `a`.
-        inputs: real data by input name, or several sets of it; what is missing is drawn.
+        inputs: real data by input name, or several sets of it; missing inputs are drawn.
         dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
         trials: how many sets of inputs to draw.
         seed: of what is drawn; equal seeds give equal inputs.
         special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
         tolerance: the allowed difference of values; by default the table of `compare`.
-        executors: those to ask, among `EXECUTORS`.
+        executors: the executors to run, among `EXECUTORS`.
         save_failure: a folder for the first inputs on which the models differ.
         progress: called with the steps done, the steps in all, and the current one.
         labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
@@ -95,7 +95,7 @@ def verify(
 def _sources(
     a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]
 ) -> dict[Side, ModelSource]:
-    """The models, of which no two go by the same name."""
+    """Open the models, under labels that differ."""
     found = {Side.REFERENCE: ModelSource(a, "a", called=labels[0])}
     if b is not None:
         found[Side.CANDIDATE] = candidate = ModelSource(b, "b", called=labels[1])

@@ -1,7 +1,7 @@
 """Differences of indices that near-equal values explain.
 
 Where two elements are nearly equal, rounding decides which of them is the largest, and all that
-follows from its position differs. So the second model's indices are taken for given:
+is computed from its index differs. So the first model is run with the second model's indices:
 
 - The values that it picked them from must agree with the first model's.
 - From exactly those values the first model's own node must pick exactly those indices. An index
@@ -39,12 +39,12 @@ _EXACT = Tolerance(exact=True)
 
 @dataclass(frozen=True, slots=True)
 class _PickingNode:
-    """A node that picks, and what the second model calls its values.
+    """A node that picks elements, and the second model's names for its values.
 
     Attributes:
         node: the first model's node.
-        data: what it picks from: the first model's names, and the second's.
-        picked: its outputs that are named: the first model's names, and the second's.
+        data: the inputs that it picks from: the first model's names, and the second's.
+        picked: its outputs that are used: the first model's names, and the second's.
     """
 
     node: NodeProto
@@ -63,10 +63,10 @@ def explained_outputs(
 
     Args:
         first: the reference and the executor that runs it.
-        second: those on the other side; the same model in another executor, or another model.
-        outputs: what the second gave for the outputs that differ.
-        feeds: the inputs on which they do.
-        near: whether two values of the first model's name agree, what rounding explains included.
+        second: the same model and another executor, or another model and its executor.
+        outputs: the second model's outputs.
+        feeds: the inputs.
+        near: whether two values of a name of the first model agree but for rounding.
     """
     graph = ValueGraph(first[0])
     picks = list(_picks(graph, ValueGraph(second[0]), outputs))
@@ -96,10 +96,10 @@ def explained_outputs(
 def _picks(
     first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]
 ) -> Iterator[_PickingNode]:
-    """The nodes that outputs of the first model depend on and that pick, with their counterparts.
+    """Yield the picking nodes that outputs of the first model depend on, with their counterparts.
 
-    Values go by their names where the second model has them, else by the place of the node among
-    those of its operator.
+    Values are found by their names where the second model has them, else by the position of the
+    node among all of its operator.
     """
     behind = first.nodes_behind(outputs)
     read = {name for node in first.nodes for name in node.input} | set(outputs)
@@ -124,7 +124,7 @@ def _picks(
 def _paired(
     names: Sequence[str], own: Sequence[str], others: Sequence[str], second: ValueGraph
 ) -> dict[str, str]:
-    """Return the second model's names for values of a node: the same, or its own node's there."""
+    """Return the second model's names for values of a node: the same, or by their position."""
     found = {}
     for name in names:
         place = list(own).index(name)
@@ -140,7 +140,7 @@ def _is_right(
     known: Mapping[str, Any],
     near: Callable[[str, Any, Any], bool],
 ) -> bool:
-    """Return whether the second model's choice is the first model's node's own, of its values."""
+    """Return whether the first model's node picks the same from the second model's values."""
     for name, other in pick.data.items():
         if name not in mine or not near(name, mine[name], known[other]):
             return False
@@ -161,7 +161,7 @@ def _is_right(
 def _without(
     source: ModelSource, nodes: Sequence[NodeProto], given: Mapping[str, Any]
 ) -> ModelSource:
-    """A model whose values that some nodes make are inputs."""
+    """Return a model without some nodes, whose outputs become inputs."""
     model = source.whole()
     made = {name for node in nodes for name in node.output if name}
     kept = [node for node in model.graph.node if made.isdisjoint(node.output)]

@@ -1,4 +1,4 @@
-"""Finding the random results of a model, which cannot be compared."""
+"""The random outputs of a model, which cannot be compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnxreduce_cli.verification.running.source import ModelSource
 
 
 def random_outputs(source: ModelSource) -> set[str]:
-    """The outputs that depend on a random operator."""
+    """Return the outputs that depend on a random operator."""
     model = source.skeleton
     off = {tensor.name for tensor in model.graph.initializer if not _is_set(tensor)}
     opset = default_opset(model)
@@ -28,7 +28,7 @@ def random_outputs(source: ModelSource) -> set[str]:
 
 
 def _random_functions(model: ModelProto) -> set[tuple[str, str]]:
-    """The functions, by domain and name, whose results may be random."""
+    """Return the functions, by domain and name, whose outputs may be random."""
     callers: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     found: set[tuple[str, str]] = set()
     for function in model.functions:
@@ -53,7 +53,7 @@ def _is_set(tensor: TensorProto) -> bool:
 def _random(
     node: NodeProto, opset: int | None, functions: set[tuple[str, str]], off: set[str]
 ) -> bool:
-    """Return whether a node's results, or those of nodes in its subgraphs, may be random."""
+    """Return whether a node, or one in its subgraphs, may be random."""
     return any(
         (item.domain, item.op_type) in functions or is_random(item, opset, off)
         for item in with_inner([node])

@@ -1,4 +1,4 @@
-"""A model's main graph as a network of values."""
+"""The values of a model's main graph, and the nodes that compute them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from onnxreduce_cli.verification.running.source import ModelSource
 #: Operators that read nothing but the shape of their input.
 OF_SHAPES = frozenset({"Shape", "Size"})
 
-#: No more nodes are named than these.
+#: The most nodes that are named.
 _NAMED = 12
 
 
 class ValueGraph:
-    """The values of a model's main graph, and what each is made from.
+    """The values of a model's main graph, each with the node that computes it.
 
     Attributes:
         nodes: the nodes.
-        positions: by the identity of a node, its position among those.
-        producers: the node that makes each value.
+        positions: by the identity of a node, its position among them.
+        producers: by value, the node that computes it.
         order: the values in topological order.
     """
 
