@@ -15,10 +15,10 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks import verify_memory
-from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import profile
 from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.equivalence import verify
 
 TRIALS = 5
 WIDTH = 1024

@@ -7,14 +7,11 @@ from contextlib import ExitStack
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.files import STREAM, Document, temporary
 from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.verification import (
-    Tolerance,
-    VerificationError,
-    VerifyReport,
-    read_inputs,
-    verify,
-)
+from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.inputs.files import read_inputs
 from onnxreduce_cli.verification.running.isolated import close_unused_models
+from onnxreduce_cli.verification.whole.equivalence import verify
+from onnxreduce_cli.verification.whole.results import VerificationError, VerifyReport
 from onnxreduce_cli.worker.process import end_current
 
 

@@ -33,8 +33,8 @@ from onnxreduce_cli.verification.running.limits import Limits, limited
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.comparison import Comparison
-    from onnxreduce_cli.verification import VerifyReport
     from onnxreduce_cli.verification.sites.report import SiteReport
+    from onnxreduce_cli.verification.whole.results import VerifyReport
 
 
 #: Looks at a conversion while its model is as it was, and at what checking its sites found; None

@@ -12,8 +12,8 @@ from onnxreduce_cli.api.file_conversion import convert_file
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.steps import registry
-from onnxreduce_cli.verification import VerificationError
 from onnxreduce_cli.verification.running.limits import Limits, current_limits
+from onnxreduce_cli.verification.whole.results import VerificationError
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18]>

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, TypeProto
 
 from onnxreduce_cli.executor import Executor
-from onnxreduce_cli.verification import InputError, verify
+from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
     LARGE,
@@ -22,6 +22,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     draw_array,
 )
 from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import model
 
 

@@ -18,8 +18,7 @@ from onnx import ModelProto, helper
 
 from onnxreduce_cli.api.checks import prepare_checks
 from onnxreduce_cli.report.verify import as_text
-from onnxreduce_cli.verification import CannotRunError, RunFailedError, run, verify
-from onnxreduce_cli.verification.errors import LimitError
+from onnxreduce_cli.verification.errors import CannotRunError, LimitError, RunFailedError
 from onnxreduce_cli.verification.running import isolated
 from onnxreduce_cli.verification.running.isolated import (
     IsolatedRunner,
@@ -29,6 +28,7 @@ from onnxreduce_cli.verification.running.isolated import (
 from onnxreduce_cli.verification.running.limits import Limits, limited
 from onnxreduce_cli.verification.running.sessions import close_models, run_models
 from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.equivalence import run, verify
 from onnxreduce_cli.worker import process
 from tests.support import model
 

@@ -16,10 +16,11 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
-from onnxreduce_cli.verification import read_inputs, verify
+from onnxreduce_cli.verification.inputs.files import read_inputs
 from onnxreduce_cli.verification.running import runtime
 from onnxreduce_cli.verification.sites import site_runners
 from onnxreduce_cli.verification.sites.report import SiteReport
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests import contract
 from tests.support import check_sites, model
 

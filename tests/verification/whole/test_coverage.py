@@ -10,8 +10,8 @@ import pytest
 from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli.report.verify import as_text
-from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.whole.coverage import void_of
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]>'

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, helper
 
-from onnxreduce_cli.verification import Tolerance, verify
+from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import divergence
 from onnxreduce_cli.verification.whole.divergence import first_divergence
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import model
 
 
