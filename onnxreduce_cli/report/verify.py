@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import count, joined
 from onnxreduce_cli.verification.compare.values import Errors
-from onnxreduce_cli.verification.whole.results import Divergence, OutputComparison, VerifyReport
+from onnxreduce_cli.verification.whole.results import Comparison, Divergence, VerifyReport
 
 
 def as_text(report: VerifyReport, *, verbose: bool = False) -> str:
@@ -54,7 +54,7 @@ def _lines(report: VerifyReport, verbose: bool) -> Iterator[str]:
 
 def _outputs(report: VerifyReport) -> Iterator[str]:
     """A line for each output: of two models what tells them apart, not what executors do."""
-    found: dict[str, list[OutputComparison]] = {}
+    found: dict[str, list[Comparison]] = {}
     for comparison in report.comparisons:
         if (report.b is not None) == (comparison.first[0] != comparison.second[0]):
             found.setdefault(comparison.output, []).append(comparison)
@@ -67,7 +67,7 @@ def _outputs(report: VerifyReport) -> Iterator[str]:
     yield from table(rows, indent=2).split("\n")
 
 
-def _state(report: VerifyReport, comparisons: list[OutputComparison]) -> str:
+def _state(report: VerifyReport, comparisons: list[Comparison]) -> str:
     explained = [item.explained for item in comparisons if item.explained]
     if explained:
         return f"ok but for {explained[0]}"
@@ -88,7 +88,7 @@ def _verdict(report: VerifyReport) -> str:
     return f"EQUIVALENT: {what} agree on {count(compared, 'input')}, by {report.by}"
 
 
-def _comparison(found: OutputComparison) -> str:
+def _comparison(found: Comparison) -> str:
     first, second = found.first, found.second
     if first[0] == second[0]:
         sides = f"{first[0]}, {first[1]} and {second[1]}"

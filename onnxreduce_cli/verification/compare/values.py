@@ -98,8 +98,8 @@ class Errors:
         max_rel: the largest error relative to the larger of the two.
         max_ulp: the largest distance in units in the last place between finite floats; None for
             what is no float.
-        nan_mismatches: pairs of which just one is NaN.
-        inf_mismatches: pairs of infinities that differ, or of one and a finite number.
+        nan_mismatches: elements that are NaN on one side only.
+        inf_mismatches: elements that differ, with an infinity on at least one side.
         bit_exact: all bits agree, but for the payload and sign of NaNs.
         problem: why they could not be compared element by element; empty if they could.
         spread: of floats, how many finite elements are 0, 1, 2 to 3, 4 to 7, ... units in the last

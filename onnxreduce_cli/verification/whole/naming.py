@@ -16,7 +16,7 @@ from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelSource
-from onnxreduce_cli.verification.whole.results import ExecutorRun, OutputComparison
+from onnxreduce_cli.verification.whole.results import Comparison, ExecutorRun
 
 #: The packages of ONNX Runtime; one of them is installed.
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
@@ -82,7 +82,7 @@ def _newest_opset() -> int | None:
     return None
 
 
-def judged_by(report: Sequence[OutputComparison], runs: Sequence[ExecutorRun], pair: bool) -> str:
+def judged_by(report: Sequence[Comparison], runs: Sequence[ExecutorRun], pair: bool) -> str:
     """Return the executors that compared, such as ``NumPy only: ONNX Runtime 1.31.1 takes ...``.
 
     Args:

@@ -48,7 +48,7 @@ class ExecutorRun:
 
 
 @dataclass(frozen=True)
-class OutputComparison(Told):
+class Comparison(Told):
     """One output, compared over all trials.
 
     Attributes:
@@ -141,7 +141,7 @@ class VerifyReport(Told):
     interface: tuple[str, ...]
     runs: tuple[ExecutorRun, ...]
     trials: tuple[Trial, ...]
-    comparisons: tuple[OutputComparison, ...]
+    comparisons: tuple[Comparison, ...]
     divergence: Divergence | None
     disagreements: tuple[Disagreement, ...]
     remarks: tuple[str, ...]
@@ -152,14 +152,14 @@ class VerifyReport(Told):
 
     @property
     def exit_code(self) -> int:
-        """Return 0 if they agree, 1 if not, 3 if nothing could be compared."""
+        """0 if they agree, 1 if not, 3 if nothing could be compared."""
         if self.equivalent is None:
             return UNKNOWN
         return EQUIVALENT if self.equivalent else DIFFERENT
 
     @property
     def verdict(self) -> str:
-        """Return the verdict in capitals."""
+        """The verdict in capitals."""
         found = {None: "NOT VERIFIED", True: "EQUIVALENT", False: "NOT EQUIVALENT"}
         return found[self.equivalent]
 

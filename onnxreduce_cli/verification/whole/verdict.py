@@ -19,9 +19,9 @@ from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence
 from onnxreduce_cli.verification.whole.naming import executor_name, judged_by
 from onnxreduce_cli.verification.whole.results import (
+    Comparison,
     Disagreement,
     Divergence,
-    OutputComparison,
     Trial,
     VerifyReport,
 )
@@ -186,7 +186,7 @@ class Verdict:
             return found
         return replace(found, differing=(found.differing[0], numbers[found.differing[1]]))
 
-    def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[OutputComparison]:
+    def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[Comparison]:
         """Yield the errors of each output between two runs, added up over trials, in order."""
         totals: dict[tuple[str, RunKey, RunKey], tuple[int, Errors]] = {}
         explanations: dict[tuple[str, RunKey, RunKey], list[str]] = {}
@@ -201,9 +201,9 @@ class Verdict:
             explanation = explanations.get((name, first, second), [])
             explained = " and ".join(dict.fromkeys(explanation)) if all(explanation) else ""
             sides = ((labels[first[0]], first[1]), (labels[second[0]], second[1]))
-            yield OutputComparison(name, *sides, count, errors, explained)
+            yield Comparison(name, *sides, count, errors, explained)
 
-    def _disagreements(self, comparisons: Sequence[OutputComparison]) -> Iterator[Disagreement]:
+    def _disagreements(self, comparisons: Sequence[Comparison]) -> Iterator[Disagreement]:
         """Yield for each model the first output on which executors differ, if there is one."""
         reported: set[Side] = set()
         for (number, name), judgement in self._judged.items():
