@@ -50,8 +50,8 @@ def plain(path: str) -> float:
     feeds = []
     for trial in range(TRIALS):
         rng = np.random.default_rng(trial)
-        attempt = next(drawer.attempts(trial, rng))
-        feeds.append(drawer.draw(attempt, profile(trial, TRIALS, False), rng))
+        choice = next(drawer.choices(trial, rng))
+        feeds.append(drawer.draw(choice, profile(trial, TRIALS, False), rng))
     start = time.perf_counter()
     for _ in range(2):
         options = ort.SessionOptions()
