@@ -15,10 +15,10 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks import verify_memory
-from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import profile
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.equivalence import verify
 
 TRIALS = 5
 WIDTH = 1024
@@ -46,12 +46,12 @@ def layers(path: str) -> None:
 
 
 def plain(path: str) -> float:
-    drawer = Drawer(Source(path, path))
+    drawer = Drawer(ModelSource(path, path))
     feeds = []
     for trial in range(TRIALS):
         rng = np.random.default_rng(trial)
-        attempt = next(drawer.attempts(trial, rng))
-        feeds.append(drawer.draw(attempt, profile(trial, TRIALS, False), rng))
+        choice = next(drawer.choices(trial, rng))
+        feeds.append(drawer.draw(choice, profile(trial, TRIALS, False), rng))
     start = time.perf_counter()
     for _ in range(2):
         options = ort.SessionOptions()

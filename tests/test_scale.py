@@ -25,7 +25,7 @@ from onnxreduce_cli.model.types import called_types, shape_inference, specialisa
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.types.skeleton import call_skeleton
 from onnxreduce_cli.model.types.specialisation import Specialisation
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from tests.engine.pairs.test_bodies import nested as nested_apart
 from tests.support import check_sites, conversions
@@ -393,7 +393,7 @@ def nested(depth: int) -> ModelProto:
 def test_graphs_within_graphs_are_no_recursion() -> None:
     found = nested(25)
     with recursion(20):
-        assert random_outputs(Source(found, "it")) == set()
+        assert random_outputs(ModelSource(found, "it")) == set()
         assert misplaced([found.graph.node[0]], ["y"]) is None
     with recursion(60), pytest.raises(ExecutionError, match="nest too deeply"):
         Executor(found)

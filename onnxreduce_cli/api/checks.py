@@ -19,7 +19,7 @@ def prepare_checks() -> None:
     from onnxreduce_cli.worker.process import current_worker
 
     with suppress(OSError):  # It is raised again where the worker is used.
-        current_worker(("onnxruntime", "onnxreduce_cli.verification.sessions"))
+        current_worker(("onnxruntime", "onnxreduce_cli.verification.running.sessions"))
 
 
 def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:

@@ -7,14 +7,11 @@ from contextlib import ExitStack
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.file.document import STREAM, Document, temporary
 from onnxreduce_cli.model.file.progress import Progress
-from onnxreduce_cli.verification import (
-    Tolerance,
-    VerificationError,
-    VerifyReport,
-    read_inputs,
-    verify,
-)
-from onnxreduce_cli.verification.isolated import let_go
+from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.inputs.files import read_inputs
+from onnxreduce_cli.verification.running.isolated import close_unused_models
+from onnxreduce_cli.verification.whole.equivalence import verify
+from onnxreduce_cli.verification.whole.results import VerificationError, VerifyReport
 from onnxreduce_cli.worker.process import end_current
 
 
@@ -73,6 +70,6 @@ class ConversionVerifier:
                 labels=(label, "the converted model"),
                 casting=bool(options.dtypes),
             )
-            let_go()
+            close_unused_models()
         if self.report.exit_code:
             raise VerificationError(self.report)

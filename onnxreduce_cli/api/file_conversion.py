@@ -32,12 +32,12 @@ from onnxreduce_cli.model.file.document import STREAM, Document, load, make_fold
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.model.types.stated_shapes import FalseShape
 from onnxreduce_cli.serializable import Serializable
-from onnxreduce_cli.verification.limits import Limits, limited
+from onnxreduce_cli.verification.running.limits import Limits, limited
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.comparison import ConversionVerifier
-    from onnxreduce_cli.verification import VerifyReport
     from onnxreduce_cli.verification.sites.report import SiteReport
+    from onnxreduce_cli.verification.whole.results import VerifyReport
 
 
 #: Is called with a conversion that is not applied yet, and with the report of its checks; None

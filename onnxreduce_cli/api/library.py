@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from onnxreduce_cli.api.by_name import ConvertOptions, FileOptions, PreparationOptions
     from onnxreduce_cli.api.file_conversion import Converted
     from onnxreduce_cli.diffing.results import Diff
-    from onnxreduce_cli.verification import Tolerance, VerifyReport
+    from onnxreduce_cli.verification.compare.values import Tolerance
+    from onnxreduce_cli.verification.whole.results import VerifyReport
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
 
@@ -244,9 +245,9 @@ def verify(
         UsageError: there is no such executor.
     """
     # Imported here: converting needs neither executor.
-    from onnxreduce_cli import verification
+    from onnxreduce_cli.verification.whole import equivalence
 
-    return verification.verify(
+    return equivalence.verify(
         a,
         b,
         inputs=inputs,
@@ -299,9 +300,9 @@ def run(
         UsageError: there is no such executor.
         InvalidModelError: the file cannot be read, or is no model.
     """
-    from onnxreduce_cli import verification
+    from onnxreduce_cli.verification.whole import equivalence
 
-    return verification.run(model_or_path, inputs, executor=executor)
+    return equivalence.run(model_or_path, inputs, executor=executor)
 
 
 def _read(model_or_path: ModelOrPath | Model, *, copied: bool = False) -> Document:

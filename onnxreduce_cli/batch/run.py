@@ -23,7 +23,7 @@ from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import check_lines, headline, remarks
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import count, joined, printable
-from onnxreduce_cli.verification.limits import size_text
+from onnxreduce_cli.verification.running.limits import byte_text
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
@@ -288,7 +288,7 @@ def _incomplete_result(outcome: ModelResult) -> ModelResult:
 def _crash_result(task: _Task, crash: CrashedCall) -> ModelResult:
     if crash.memory is not None:
         what = (
-            f"it takes more than {size_text(crash.memory)} of memory, the limit for a model of its "
+            f"it takes more than {byte_text(crash.memory)} of memory, the limit for a model of its "
             "size among many; convert it by itself"
         )
         return _failure_result(task, OutOfMemoryError(what))

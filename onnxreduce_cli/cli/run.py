@@ -43,7 +43,9 @@ def command(
 
     from onnxreduce_cli.model.file.document import load, replacing
     from onnxreduce_cli.report.outputs import outputs_text, run_outputs
-    from onnxreduce_cli.verification import Limits, limited, read_inputs, run
+    from onnxreduce_cli.verification.inputs.files import read_inputs
+    from onnxreduce_cli.verification.running.limits import Limits, limited
+    from onnxreduce_cli.verification.whole.equivalence import run
 
     found = load(model).model
     sets = read_inputs(found, pairs, inputs)

@@ -60,8 +60,10 @@ def command(
     from onnxreduce_cli.model.file.document import load
     from onnxreduce_cli.report.comparison_picture import verify_picture
     from onnxreduce_cli.report.verify import verify_text
-    from onnxreduce_cli.verification import Limits, Tolerance, limited, read_inputs
-    from onnxreduce_cli.verification import verify as compare
+    from onnxreduce_cli.verification.compare.values import Tolerance
+    from onnxreduce_cli.verification.inputs.files import read_inputs
+    from onnxreduce_cli.verification.running.limits import Limits, limited
+    from onnxreduce_cli.verification.whole.equivalence import verify as compare
 
     given = read_inputs(load(a).model, pairs, inputs) if pairs or inputs else None
     with limited(Limits(timeout, memory)), progress_bar("verifying") as progress:

@@ -6,9 +6,9 @@ from onnxreduce_cli.errors import OnnxreduceError
 
 
 class CannotRunError(OnnxreduceError):
-    """The executor has no way to run the model: a missing kernel, an opset that it does not know.
+    """The executor does not support the model: it lacks a kernel, or does not know the opset.
 
-    This says nothing about the model.
+    The model itself may well be valid.
     """
 
     exit_code = 3

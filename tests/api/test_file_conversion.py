@@ -12,8 +12,8 @@ from onnxreduce_cli.api.file_conversion import convert_file
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.steps import registry
-from onnxreduce_cli.verification import VerificationError
-from onnxreduce_cli.verification.limits import Limits, current
+from onnxreduce_cli.verification.running.limits import Limits, current_limits
+from onnxreduce_cli.verification.whole.results import VerificationError
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18]>
@@ -61,14 +61,14 @@ def test_whole_models_run_within_the_limits_of_the_options(source, monkeypatch, 
     seen, verify = [], comparison.verify
 
     def limited_verify(*given, **named):
-        seen.append(current())
+        seen.append(current_limits())
         return verify(*given, **named)
 
     monkeypatch.setattr(comparison, "verify", limited_verify)
     options = Options(13, verify=True, dry_run=dry_run, timeout=7.0, memory=4 * 10**9)
     assert convert_file(str(source), None, options).verified
     assert seen == [Limits(7.0, 4 * 10**9)]
-    assert current() == Limits()
+    assert current_limits() == Limits()
 
 
 def test_streams(source):

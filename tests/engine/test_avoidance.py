@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto
 
 import onnxreduce_cli
-from onnxreduce_cli.verification import verify
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import assert_same, model, run
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)

@@ -20,7 +20,7 @@ from onnxreduce_cli.cli import settings
 from onnxreduce_cli.cli.convert import command
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.verification import Limits
+from onnxreduce_cli.verification.running.limits import Limits
 
 #: What `convert` of the command line takes that is no option of converting one model.
 OF_THE_COMMAND = {

@@ -16,7 +16,7 @@ from onnxreduce_cli.targets import requirement
 from onnxreduce_cli.targets.reading import parsed
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS
-from onnxreduce_cli.verification import verify
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import assert_same, model, one_node, op_types, run
 
 HEAD = """

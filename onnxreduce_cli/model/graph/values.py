@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -103,6 +103,12 @@ def tensor_type(elem_type: int, dims: Dims | None) -> ValueType:
 def numpy_dtype(elem_type: int) -> np.dtype:
     """Return the dtype of NumPy or ml_dtypes for a tensor element type."""
     return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+
+
+@cache
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype is a float of any size, those of ml_dtypes included."""
+    return dtype.name.startswith(("float", "bfloat"))
 
 
 def zeros(elem_type: int, dims: tuple[int, ...] = ()) -> npt.NDArray[Any]:

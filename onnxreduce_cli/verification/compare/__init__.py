@@ -1,1 +1,1 @@
-"""Comparing values, and judging outcomes of models in executors."""
+"""Running two models on the same inputs, and judging how their outputs differ."""

@@ -13,7 +13,7 @@ from onnxreduce_cli.verification.compare.values import (
     not_comparable,
 )
 from onnxreduce_cli.verification.errors import RunFailedError
-from onnxreduce_cli.verification.runtime import EXECUTORS, Runner
+from onnxreduce_cli.verification.running.runtime import EXECUTORS, Runner
 
 
 class Side(Enum):
@@ -28,7 +28,7 @@ RunKey = tuple[Side, str]
 
 
 class RunOutcome(NamedTuple):
-    """One run of one model in one executor.
+    """The outcome of one run of one model in one executor.
 
     Attributes:
         values: the outputs by name; None where there are none.
@@ -104,7 +104,7 @@ class Judgement(NamedTuple):
     excused: bool = False
 
     def compared(self) -> Iterator[tuple[RunKey, RunKey, Errors]]:
-        """Every two runs that were compared, and how they differ: those of two models first."""
+        """Yield every two runs that were compared and how they differ, two models first."""
         for executor, errors in self.pairs.items():
             yield (Side.REFERENCE, executor), (Side.CANDIDATE, executor), errors
         if self.cross is not None:
@@ -127,8 +127,8 @@ def judge(
 ) -> Judgement:
     """Judge one output of two models.
 
-    An executor has no say on inputs on which it fails for the reference, but where only the
-    candidate fails, they differ.
+    Where an executor fails for the reference, its outcomes do not count; where only the candidate
+    fails, the models differ.
 
     Args:
         outcomes: by model and executor.
@@ -144,7 +144,7 @@ def judge(
         if found is not None:
             pairs[executor] = found
     differ = [executor for executor, errors in pairs.items() if not errors.agree]
-    # What explains a difference between the models may be as small as that.
+    # A deviation that excuses a difference of the models may be as small as that.
     limit = tolerance if differ else between
     deviations = _deviations(outcomes, name, limit) if always or differ else {}
     if not pairs:
@@ -162,7 +162,7 @@ def _models_differ(
     outcomes: Outcomes, name: str, executors: tuple[str, str], limit: Tolerance
 ) -> Errors | None:
     """Return the difference of the reference in one executor and the candidate in another."""
-    # Inputs that the reference does not accept tell nothing about the candidate.
+    # Inputs that the reference does not accept prove nothing about the candidate.
     if any(_get(outcomes, Side.REFERENCE, executor).failure for executor in executors):
         return None
     first, second = executors
@@ -184,9 +184,9 @@ def _deviations(outcomes: Outcomes, name: str, limit: Tolerance) -> dict[Side, E
 def _judge_across(
     outcomes: Outcomes, name: str, between: Tolerance, deviations: dict[Side, Errors]
 ) -> Judgement:
-    """Judge one output where no executor ran both models: each may have been run by another."""
+    """Judge one output where no executor ran both models, but each ran in another one."""
     for executors in (EXECUTORS, EXECUTORS[::-1]):
-        # Failing here, an executor refuses the inputs themselves, which the other lets pass.
+        # An executor that fails refuses the inputs themselves, which the other accepts.
         found = _models_differ(outcomes, name, executors, between)
         if found is not None:
             return Judgement({}, (*executors, found), deviations, found.agree)

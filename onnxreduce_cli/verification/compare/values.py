@@ -25,14 +25,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.model.graph.values import finfo
+from onnxreduce_cli.model.graph.values import finfo, is_float
 
 Array = npt.NDArray[Any]
 
@@ -43,9 +42,6 @@ _DEFAULTS = {
     "bfloat16": (4e-2, 4e-2),
 }
 _TINY_FLOATS = (0.3, 0.05)
-
-
-_FLOAT_NAMES = ("float", "bfloat")
 
 #: Tensors of up to so many elements are first compared by their bytes.
 _FEW = 4096
@@ -74,7 +70,7 @@ class Tolerance:
         return replace(self, exact=False, factor=10.0)
 
     def limits(self, dtype: np.dtype[Any], scale: float) -> tuple[float, float]:
-        """The relative and the absolute limit for a dtype.
+        """Return the relative and the absolute limit for a dtype.
 
         Args:
             dtype: of the tensors compared.
@@ -97,13 +93,13 @@ class Errors:
 
     Attributes:
         count: elements compared.
-        mismatches: those further apart than the tolerance allows.
+        mismatches: elements further apart than the tolerance allows.
         max_abs: the largest absolute error between finite elements.
         max_rel: the largest error relative to the larger of the two.
         max_ulp: the largest distance in units in the last place between finite floats; None for
             what is no float.
-        nan_mismatches: elements of which just one is NaN.
-        inf_mismatches: elements of which just one is that infinity.
+        nan_mismatches: elements that are NaN on one side only.
+        inf_mismatches: elements that differ, with an infinity on at least one side.
         bit_exact: all bits agree, but for the payload and sign of NaNs.
         problem: why they could not be compared element by element; empty if they could.
         spread: of floats, how many finite elements are 0, 1, 2 to 3, 4 to 7, ... units in the last
@@ -127,7 +123,7 @@ class Errors:
         return not self.mismatches and not self.problem
 
     def __add__(self, other: Errors) -> Errors:
-        """Both taken together."""
+        """Return the errors of both together."""
         known = [ulp for ulp in (self.max_ulp, other.max_ulp) if ulp is not None]
         return Errors(
             self.count + other.count,
@@ -143,7 +139,7 @@ class Errors:
         )
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         if self.problem:
             return self.problem
         if self.bit_exact:
@@ -163,14 +159,8 @@ class Errors:
 
 
 def not_comparable(problem: str) -> Errors:
-    """Errors of two values that cannot be compared."""
+    """Return the errors of two values that cannot be compared."""
     return Errors(bit_exact=False, problem=problem)
-
-
-@cache
-def is_float(dtype: np.dtype[Any]) -> bool:
-    """Return whether a dtype is a float of any size, those of ml_dtypes included."""
-    return dtype.name.startswith(_FLOAT_NAMES)
 
 
 def _has_ulps(dtype: np.dtype[Any]) -> bool:
@@ -180,7 +170,7 @@ def _has_ulps(dtype: np.dtype[Any]) -> bool:
 def compare_values(first: Any, second: Any, tolerance: Tolerance) -> Errors:
     """Compare two values: tensors, sequences (lists), or None for an empty optional.
 
-    Where dtype, shape, kind or length differ, the result has a `problem` that says so.
+    Where dtype, shape, kind or length differ, the result has a `problem`.
     """
     if isinstance(first, list) and isinstance(second, list):
         if len(first) != len(second):
@@ -294,7 +284,7 @@ def _floats(a: Array, b: Array, tolerance: Tolerance) -> Errors:
 
 
 def _spread(equal: int, ulps: Array) -> tuple[int, ...]:
-    """How many distances there are of each number of binary digits; all equal ones have none."""
+    """Return how many distances have each number of binary digits; equal elements have none."""
     digits = np.frexp(ulps.astype(np.float64))[1]
     found = np.bincount(digits, minlength=1)
     found[0] += equal
@@ -302,7 +292,7 @@ def _spread(equal: int, ulps: Array) -> tuple[int, ...]:
 
 
 def _largest(array: Array) -> float:
-    """The largest magnitude; 0 where there is none.
+    """Return the largest magnitude; 0 where there is none.
 
     Magnitudes close to the dtype's maximum do not count: special values reach it, and the absolute
     tolerance that follows from them would hide all other differences.

@@ -1,4 +1,4 @@
-"""Drawing inputs for a model: shapes, dtypes, ranges, value profiles."""
+"""Random inputs for a model: shapes, dtypes, ranges, value profiles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
 )
 from onnxreduce_cli.verification.inputs.ranges import IntegerRange, integer_ranges
 from onnxreduce_cli.verification.inputs.unfixed_dims import dim_key, required_sizes
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 
 Array = npt.NDArray[Any]
 
@@ -34,20 +34,20 @@ _RANKS = (2, 3, 4, 1, 5, 0)
 LARGEST = max(_SIZES)
 #: NumPy counts bytes up to 2^63, of a dimension 0 as of a 1; elements have 16 at most.
 _MOST_ELEMENTS = 1 << 59
-#: Constants of more elements are no limits.
+#: Constants of more elements are not used as limits.
 _FEW = 1024
 
 
 class ShapeChoice(NamedTuple):
-    """One way to choose what the model leaves open.
+    """A choice of sizes and ranks that the model does not fix.
 
     Attributes:
-        sizes: by the key of a dimension, its size; keys that are absent get `size`.
+        sizes: by the key of a dimension, its size; all others get `size`.
         size: the size of all other dimensions.
         rank: the rank of tensors whose rank is not known.
         rising: whether the dimensions of such tensors grow from `size` by one each.
         shape: the shape of tensors whose rank is not known, in place of `size` and `rank`.
-        integers: None to draw integers that nothing bounds; else the one value that all hold.
+        integers: None to draw integers without a range; else the value of all of them.
     """
 
     sizes: Mapping[str, int]
@@ -63,12 +63,12 @@ class Drawer:
 
     Attributes:
         dims: sizes that are fixed, by the name of a symbolic dimension or by ``input[axis]``.
-        symbols: the keys of all dimensions that the model leaves open.
-        open_ranks: whether it leaves a rank open.
+        symbols: the keys of all unfixed dimensions.
+        open_ranks: whether some rank is not known.
     """
 
-    def __init__(self, source: Source, dims: Mapping[str, int] | None = None) -> None:
-        """Prepare for a model; its graph is looked at when integers are drawn first."""
+    def __init__(self, source: ModelSource, dims: Mapping[str, int] | None = None) -> None:
+        """Prepare for a model; its graph is analysed when integers are first drawn."""
         self._source = source
         self.dims = dict(dims or {})
         self._types = {name: _dense(proto) for name, proto in source.inputs.items()}
@@ -96,14 +96,14 @@ class Drawer:
 
     @cached_property
     def hints(self) -> dict[str, int]:
-        """Sizes that the weights an input meets first ask of its open dimensions."""
+        """The sizes of unfixed dimensions that the first weights on the way require."""
         if not self.symbols and not self.open_ranks:
             return {}
         return required_sizes(self._source, self._types)
 
     @cached_property
     def _opposite(self) -> dict[str, int]:
-        """For open dimensions the size that another input has there, counted from the back."""
+        """The sizes of unfixed dimensions that another input has on that axis from the back."""
         found: dict[str, int] = {}
         for name, dims in self._types.items():
             for axis, dim in enumerate(dims or ()):
@@ -116,12 +116,12 @@ class Drawer:
 
     @cached_property
     def _fixed(self) -> list[int]:
-        """Sizes that inputs have where the model says so: open dimensions may have to fit them."""
+        """The fixed sizes of inputs, which unfixed dimensions may have to fit."""
         dims = (dim for dims_ in self._types.values() for dim in dims_ or ())
         return list(dict.fromkeys(d for d in dims if isinstance(d, int) and d > 1))[:4]
 
     def choices(self, trial: int, rng: np.random.Generator) -> Iterator[ShapeChoice]:
-        """The ways to choose open dimensions for one trial, the most telling first.
+        """Yield the choices of unfixed dimensions for one trial, the best tests first.
 
         Different names get different sizes of 1, 2 and an odd number, and over three trials each
         name gets all of them. A model that does not accept that gets the same size everywhere,
@@ -137,7 +137,7 @@ class Drawer:
         if self._opposite:
             yield first._replace(sizes={**mixed, **self._opposite, **self.dims})
         if len(open_symbols) > 1:
-            # What an exporter was given may be all that the model takes.
+            # Only the sizes that it was exported with may be accepted.
             for odd in (size for size in _ODD if size != pool[1]):
                 other = {key: odd if size == pool[1] else size for key, size in mixed.items()}
                 yield first._replace(sizes={**other, **self.dims})
@@ -171,14 +171,14 @@ class Drawer:
         *,
         negative: bool = False,
     ) -> dict[str, Any]:
-        """Inputs for one run.
+        """Draw the inputs of one run.
 
         Args:
-            attempt: what the model leaves open.
+            choice: the sizes and ranks that the model does not fix.
             values: the value profile.
             rng: where the numbers come from.
             given: inputs that are not drawn.
-            negative: whether integers that nothing bounds may be negative.
+            negative: whether integers without a range may be negative.
         """
         sizes = dict(choice.sizes)
         feeds: dict[str, Any] = {}
@@ -193,7 +193,7 @@ class Drawer:
         return {name: feeds[name] for name in self._source.inputs}
 
     def _bind(self, name: str, value: Any, sizes: dict[str, int]) -> None:
-        """Let the other inputs' dimensions follow those of a given one."""
+        """Take the sizes of unfixed dimensions from a given input."""
         dims = self._types[name]
         if isinstance(value, np.ndarray) and dims is not None and len(dims) == value.ndim:
             for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
@@ -279,7 +279,7 @@ def _dense(proto: TypeProto) -> Dims | None:
 
 
 def _shape(name: str, dims: Dims | None, choice: ShapeChoice) -> tuple[int, ...]:
-    """The shape of a tensor that is, or is in, the input `name`."""
+    """Return the shape of a tensor that is, or is in, the input `name`."""
     if dims is None and choice.shape is not None:
         return choice.shape
     if dims is None:
@@ -294,7 +294,7 @@ def _shape(name: str, dims: Dims | None, choice: ShapeChoice) -> tuple[int, ...]
 
 
 def _no_array(shape: tuple[int, ...]) -> str | None:
-    """Why NumPy has no array of a shape, even of no elements; None if it has."""
+    """Return why NumPy has no array of a shape, even of no elements; None if it has."""
     if len(shape) > MOST_DIMS:
         return f"{len(shape)} dimensions, and an array of NumPy has {MOST_DIMS} at most"
     if 0 in shape and math.prod(filter(None, shape)) > _MOST_ELEMENTS:
@@ -309,7 +309,7 @@ def _bounded(
     choice: ShapeChoice,
     rng: np.random.Generator,
 ) -> Array:
-    """Integers that keep to all the limits, of any numeric dtype."""
+    """Draw integers within all the limits, in any numeric dtype."""
     low = max(bound.low for bound in limits)
     high = min(bound.high for bound in limits)
     for bound in limits:

@@ -49,24 +49,26 @@ def read_inputs(
     Raises:
         InputError: a file cannot be read, or does not fit the model's inputs.
     """
-    types = _types(model)
+    types = input_types(model)
     sets = [{}] if path is None else _read_path(Path(path), types)
     for pair in pairs:
         name, equals, file = pair.partition("=")
         if not equals or not name or not file:
             raise InputError(f"{pair!r} is not of the form name=file.npy")
-        _known(name, types)
+        check_name(name, types)
         value = _as_declared(name, _load(Path(file)), types[name])
         for inputs in sets:
             inputs[name] = value
     return sets
 
 
-def _types(model: ModelProto) -> dict[str, TypeProto]:
+def input_types(model: ModelProto) -> dict[str, TypeProto]:
+    """Return the types of a model's inputs by name, those with an initializer included."""
     return {value.name: value.type for value in model.graph.input}
 
 
-def _known(name: str, types: Mapping[str, TypeProto]) -> None:
+def check_name(name: str, types: Mapping[str, TypeProto]) -> None:
+    """Raise an `InputError` where a model has no input of a name."""
     if name not in types:
         raise InputError(f"the model has no input {name!r}; it has: {', '.join(types) or 'none'}")
 
@@ -83,12 +85,12 @@ def _read_path(path: Path, types: Mapping[str, TypeProto]) -> list[Inputs]:
     if not isinstance(found, dict):
         raise InputError(f"{path} is no .npz file; say which input it is: name={path}")
     for name in found:
-        _known(name, types)
+        check_name(name, types)
     return [{name: _as_declared(name, value, types[name]) for name, value in found.items()}]
 
 
 def _load(path: Path) -> Any:
-    """An array, or a dict of arrays where the file is an ``.npz``."""
+    """Read an array, or a dict of arrays from an ``.npz``."""
     try:
         found = np.load(path, allow_pickle=False)
         if isinstance(found, np.ndarray):
@@ -100,7 +102,7 @@ def _load(path: Path) -> Any:
 
 
 def _as_declared(name: str, value: Array, declared: TypeProto) -> Any:
-    """An array with what ``.npy`` cannot say restored: dtypes that NumPy lacks, strings."""
+    """Restore what ``.npy`` cannot express: dtypes that NumPy lacks, strings."""
     if declared.WhichOneof("value") != "tensor_type":
         raise InputError(f"input {name!r} is no tensor; give it as a folder with input_0.pb")
     elem_type = declared.tensor_type.elem_type
@@ -123,7 +125,7 @@ def _read_folder(folder: Path, types: Mapping[str, TypeProto]) -> Inputs:
     for match, file in sorted(files, key=lambda item: int(item[0][1])):
         index = int(match[1])
         content = _bytes(file)
-        # Each of the three kinds of messages has its name in another field.
+        # Tensors, sequences and optionals have their names in different fields.
         candidates = [order[index]] if index < len(order) else []
         name = _stated_name(content) or (candidates[0] if candidates else "")
         if name not in types:
@@ -184,7 +186,7 @@ def write_inputs(
     """
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    for index, (name, declared) in enumerate(_types(model).items()):
+    for index, (name, declared) in enumerate(input_types(model).items()):
         if name in inputs:
             message = _encode(name, inputs[name], declared)
             (path / f"input_{index}.pb").write_bytes(message.SerializeToString())

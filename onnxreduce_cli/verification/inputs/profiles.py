@@ -1,4 +1,4 @@
-"""Value profiles, and tensors drawn by them."""
+"""Value profiles, and drawing tensors by them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxreduce_cli.model.graph.values import finfo, iinfo, numpy_dtype
-from onnxreduce_cli.verification.compare.values import is_float
+from onnxreduce_cli.model.graph.values import finfo, iinfo, is_float, numpy_dtype
 
 Array = npt.NDArray[Any]
 
 ORDINARY, SMALL, LARGE, ZEROS, SPECIAL = "ordinary", "small", "large", "zeros", "special"
 
-#: Special values without the largest, which overflow in what is computed in another way, and of
-#: those the ones that have a place in an order: without NaN. Or without denormals, of which a
-#: product is zero or not as the order has it, and an infinity then tells the two apart.
+#: Special values without the largest, which overflow if computed in another way (unusual); of
+#: these without NaN, which has no place in an order (ordered), or without denormals, whose product
+#: is zero or not by the order of multiplication (multiplied).
 UNUSUAL, ORDERED, MULTIPLIED = "unusual", "ordered", "multiplied"
 
-#: Ordinary values, some of them the model's own constants and their neighbours: limits and what
-#: is compared with a constant would else never be met.
+#: Ordinary values, with the model's own constants and their neighbours among them: else values
+#: would hardly meet limits, or equal what they are compared with.
 NEAR_CONSTANTS = "near"
 
 #: Value profiles in the order of the trials; with special values, the last is `SPECIAL`.
@@ -32,7 +31,7 @@ _STRINGS = ("", "a", "word", "Word two", "été", "日本", "0")
 
 
 def profile(trial: int, trials: int, special: bool) -> str:
-    """Return the value profile of one of several trials; with `special`, some have those values."""
+    """Return the value profile of a trial; with `special`, some trials have special values."""
     if special and trial % len(PROFILES) == min(trials, len(PROFILES)) - 1:
         return SPECIAL
     return PROFILES[trial % len(PROFILES)]
@@ -46,15 +45,15 @@ def draw_array(
     *,
     negative: bool = False,
 ) -> Array:
-    """One tensor.
+    """Draw a tensor.
 
     Args:
         shape: its shape.
         elem_type: its `TensorProto.DataType`.
         values: the value profile: floats of ordinary size (about 1), small (1e-3), large (1e3;
-            100 for those of 16 bits and 10 below), zeros, or ordinary ones with NaN, infinities,
+            100 in 16 bits and 10 in fewer), zeros, or ordinary ones with NaN, infinities,
             both zeros, denormals and the largest among them (`UNUSUAL`: all but the largest;
-            `ORDERED`: all but those and NaN; `MULTIPLIED`: all but those and denormals).
+            `ORDERED`: without NaN too; `MULTIPLIED`: without denormals too).
             Integers go up to 9, 1, 100 and 0, booleans are drawn in all but zeros.
         rng: where the numbers come from.
         negative: whether integers may be negative.
@@ -118,7 +117,7 @@ def _floats(
 
 
 def special_values(dtype: np.dtype[Any], *, largest: bool = True) -> Array:
-    """NaN, infinities, both zeros, denormals and the largest, as far as a dtype has them."""
+    """Return NaN, infinities, both zeros, denormals and the largest, where a dtype has them."""
     info = finfo(dtype)
     top, denormal = float(info.max), float(info.smallest_subnormal)
     wanted = [0.0, denormal, -0.0, -denormal]
@@ -135,7 +134,7 @@ def with_constants(array: Array, constants: list[Array], rng: np.random.Generato
     integers = array.dtype.kind in "iu"
     if not array.size or not (integers or is_float(array.dtype)):
         return array
-    # Integers are Python's here: beside the ends of int64 no other number is whole.
+    # Integers as Python's: near the ends of int64 no other type is exact.
     limits = iinfo(array.dtype) if integers else finfo(array.dtype)
     low, high = (int(end) if integers else float(end) for end in (limits.min, limits.max))
     mixed = array.astype(object if integers else np.float64)

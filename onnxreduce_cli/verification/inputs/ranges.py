@@ -1,7 +1,7 @@
-"""The ranges that inputs must keep to: those that index something, count something, name an axis.
+"""The ranges of integer inputs that are indices, counts or axes.
 
 An input is followed through operators that keep its elements, into subgraphs and functions, to
-wherever it means something; the dimensions of what it indexes bound it.
+the nodes that use it so; the dimensions of what it indexes bound it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from typing import NamedTuple
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
-from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope, scopes, subgraphs
-from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.steps.reduction import REDUCE
-
-Dim = int | str | None
+from onnxreduce_cli.verification.inputs.node_use import Dim, NodeUse
 
 
 class IntegerRange(NamedTuple):
@@ -28,11 +25,11 @@ class IntegerRange(NamedTuple):
     Attributes:
         low: the least.
         high: the largest.
-        dims: dimensions that it must stay below (`inclusive`: not exceed) as well; unknown ones
-            leave only the least.
+        dims: dimensions that it must also stay below (`inclusive`: not exceed); where one is not
+            known, only `low` is safe.
         inclusive: whether a dimension itself is allowed.
         unique: whether no value may come twice, as in a list of axes.
-        rest: what all but the first element hold; None for more of the same.
+        rest: the value of all but the first element; None where they are drawn too.
     """
 
     low: int
@@ -43,7 +40,7 @@ class IntegerRange(NamedTuple):
     rest: int | None = None
 
 
-#: Operators that give on the elements of some inputs as they are, by the positions of those.
+#: The inputs whose elements an operator passes on unchanged, by operator.
 _PASSING: dict[str, tuple[int, ...]] = {
     "Cast": (0,),
     "CastLike": (0,),
@@ -70,37 +67,6 @@ _PASSING: dict[str, tuple[int, ...]] = {
 }
 
 
-class _Use(NamedTuple):
-    """A node that an input reaches."""
-
-    node: NodeProto
-    scope: Scope
-    facts: Facts
-
-    def dims(self, index: int) -> Dims | None:
-        """The dimensions of the node's input at `index`."""
-        name = self.node.input[index] if index < len(self.node.input) else ""
-        found = self.facts.type(self.scope, name)
-        return None if found is None else found.dims
-
-    def axis(self, default: int = 0) -> int:
-        """The node's attribute `axis`."""
-        attribute = attributes.find(self.node, "axis")
-        return int(attribute.i) if attribute is not None else default
-
-    def dim(self, index: int, axis: int) -> Dim:
-        """One dimension of an input; None where it is not known."""
-        dims = self.dims(index)
-        if dims is None or not -len(dims) <= axis < len(dims):
-            return None
-        return dims[axis]
-
-    def constant(self, index: int) -> int | None:
-        """The value of a constant input of one element."""
-        array = self.facts.constant(self.scope, self.node.input[index])
-        return None if array is None or array.size != 1 else int(array.reshape(-1)[0])
-
-
 _LARGEST = 1 << 30
 
 FLOATS = frozenset(
@@ -112,14 +78,13 @@ def _below(dim: Dim) -> IntegerRange:
     return IntegerRange(0, _LARGEST, (dim,))
 
 
-def _at_axis(use: _Use) -> IntegerRange:
-    return _below(use.dim(0, use.axis()))
+def _at_axis(use: NodeUse) -> IntegerRange:
+    return _below(use.dim(0, use.integer("axis")))
 
 
-def _nd(use: _Use) -> IntegerRange:
-    """Each column of the indices has a dimension of its own; all keep to the smallest."""
-    batch = attributes.find(use.node, "batch_dims")
-    start = int(batch.i) if batch is not None else 0
+def _nd(use: NodeUse) -> IntegerRange:
+    """Return the range of GatherND's and ScatterND's indices, by the smallest dimension."""
+    start = use.integer("batch_dims")
     dims = use.dims(0)
     last = use.dim(1, -1)
     if dims is None or not isinstance(last, int):
@@ -127,62 +92,61 @@ def _nd(use: _Use) -> IntegerRange:
     return IntegerRange(0, _LARGEST, tuple(dims[start : start + last]))
 
 
-def _axes(use: _Use) -> IntegerRange:
+def _axes(use: NodeUse) -> IntegerRange:
     dims = use.dims(0)
     return IntegerRange(0, max(0, len(dims) - 1) if dims is not None else 0, unique=True)
 
 
-def _signal_axis(use: _Use) -> IntegerRange:
-    """Any but the last, which holds the parts of complex numbers."""
+def _signal_axis(use: NodeUse) -> IntegerRange:
+    """Return the range of axes without the last, which holds the parts of complex numbers."""
     return IntegerRange(0, max(0, len(use.dims(0) or ()) - 2))
 
 
-def _one_hot(use: _Use) -> IntegerRange:
+def _one_hot(use: NodeUse) -> IntegerRange:
     depth = use.constant(1)
     return IntegerRange(0, 0 if depth is None else max(0, depth - 1))
 
 
-def _new_axes(use: _Use) -> IntegerRange:
+def _new_axes(use: NodeUse) -> IntegerRange:
     dims = use.dims(0)
     return IntegerRange(0, len(dims) if dims is not None else 0, unique=True)
 
 
-def _written_from(use: _Use) -> IntegerRange:
-    """Where writing into a cache begins, such that it ends within."""
-    cache, written = (use.dim(index, use.axis(-2)) for index in (0, 1))
+def _written_from(use: NodeUse) -> IntegerRange:
+    """Return the range of starts at which what is written into a cache ends within it."""
+    cache, written = (use.dim(index, use.integer("axis", -2)) for index in (0, 1))
     if not isinstance(cache, int) or not isinstance(written, int):
         return IntegerRange(0, 0)
     return IntegerRange(0, max(0, cache - written))
 
 
-def _top_k(use: _Use) -> IntegerRange:
-    return IntegerRange(1, _LARGEST, (use.dim(0, use.axis(-1)),), inclusive=True)
+def _top_k(use: NodeUse) -> IntegerRange:
+    return IntegerRange(1, _LARGEST, (use.dim(0, use.integer("axis", -1)),), inclusive=True)
 
 
-def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[_Use], IntegerRange]:
-    def bound(use: _Use) -> IntegerRange:
-        attribute = attributes.find(use.node, axis_attribute)
-        axis = int(attribute.i) if attribute is not None else default
+def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[NodeUse], IntegerRange]:
+    def bound(use: NodeUse) -> IntegerRange:
+        axis = use.integer(axis_attribute, default)
         return IntegerRange(1, _LARGEST, (use.dim(index, axis),), inclusive=True)
 
     return bound
 
 
-def _of_integers(low: int, high: int) -> Callable[[_Use], IntegerRange | None]:
-    """A bound where the first input holds integers: results that they cannot hold are undefined."""
+def _of_integers(low: int, high: int) -> Callable[[NodeUse], IntegerRange | None]:
+    """Return a range for integers only, whose results would overflow without one."""
 
-    def bound(use: _Use) -> IntegerRange | None:
+    def bound(use: NodeUse) -> IntegerRange | None:
         elem_type = use.facts.elem_type(use.scope, use.node.input[0])
         return None if elem_type is None or elem_type in FLOATS else IntegerRange(low, high)
 
     return bound
 
 
-def _counts(low: int, high: int) -> Callable[[_Use], IntegerRange]:
+def _counts(low: int, high: int) -> Callable[[NodeUse], IntegerRange]:
     return lambda use: IntegerRange(low, high)
 
 
-_RANGES: dict[tuple[str, int], Callable[[_Use], IntegerRange | None]] = {
+_RANGES: dict[tuple[str, int], Callable[[NodeUse], IntegerRange | None]] = {
     ("Gather", 1): _at_axis,
     ("GatherElements", 1): _at_axis,
     ("Scatter", 1): _at_axis,
@@ -264,14 +228,14 @@ _CONTRIB_OPERATORS = {"EmbedLayerNormalization"}
 
 
 def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[IntegerRange, ...]]:
-    """Find the bounds that the model's graph sets to the elements of its inputs.
+    """Find the ranges that the model's graph sets to the elements of its inputs.
 
     Args:
         model: the model; its large tensors may be left out.
         names: the inputs to follow.
 
     Returns:
-        the bounds by input; inputs that may hold anything are left out.
+        the ranges by input, without inputs that may hold any value.
     """
     found_scopes = scopes(model)
     facts = Facts(model, found_scopes)
@@ -290,7 +254,7 @@ Readers = dict[tuple[int, str], list[tuple[Scope, NodeProto, int]]]
 
 
 def _readers(found: list[Scope]) -> Readers:
-    """By the scope that defines a value and its name: who reads it, where, at which position."""
+    """Return the uses of each value, by its scope and name: scope, node, and input index."""
     readers: Readers = defaultdict(list)
     for scope in found:
         for node in scope.nodes:
@@ -324,7 +288,7 @@ def _follow(
             if not is_default(node.domain) and node.op_type not in _CONTRIB_OPERATORS:
                 continue
             role = _RANGES.get((node.op_type, index))
-            bound = None if role is None else role(_Use(node, scope, facts))
+            bound = None if role is None else role(NodeUse(node, scope, facts))
             if bound is not None:
                 found[bound] = None
             if index in _PASSING.get(node.op_type, ()):
@@ -337,7 +301,7 @@ def _follow(
 def _enter(
     node: NodeProto, index: int, inner: dict[int, Scope], reach: Callable[[Scope, str], None]
 ) -> None:
-    """Follow a value that Loop or Scan hands to its body."""
+    """Follow a value that a Loop or Scan passes to its body."""
     if node.op_type not in ("Loop", "Scan") or (node.op_type == "Loop" and index == 0):
         return  # Loop: the trip count is not what the body gets first.
     for _, graph in subgraphs(node):

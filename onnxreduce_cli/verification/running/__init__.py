@@ -1,1 +1,1 @@
-"""Running models on inputs."""
+"""Running models in the executors, most of them in the worker."""

@@ -16,16 +16,15 @@ from typing import Literal
 from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
 from onnxreduce_cli.errors import CheckError, UncheckedError
 from onnxreduce_cli.verification.compare.values import Errors
-from onnxreduce_cli.verification.sites.pair_check import check_pair
-from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
+from onnxreduce_cli.verification.sites.pair_check import TOO_LARGE, PairResult, check_pair
 from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
-#: Elements that one run may compute where nothing smaller is left to try.
+#: Elements that one run may compute in the last attempt at a site.
 _AT_LAST = 1 << 25
 
 
 def check_conversion(sites: Iterable[DistinctSite], *, strict: bool = False) -> SiteReport:
-    """Check the sites of a conversion, and keep what reproduces a failure in a new folder.
+    """Check the sites of a conversion; what reproduces a failure goes to a new folder.
 
     Args:
         sites: the sites, equivalent ones together.
@@ -78,8 +77,8 @@ def check_sites(sites: Iterable[DistinctSite], *, seed: int = 0) -> SiteReport:
 def _check_site(site: DistinctSite, pair: Pair, seed: int) -> PairResult:
     """Check a site by a pair of small tensors, then of its true ones, then of smaller ones.
 
-    What replaces it may rest on the true dimensions and constants: where small tensors show a
-    difference, or nothing, only these can tell.
+    What replaces it may depend on the true dimensions and constants: where small tensors differ,
+    or cannot be run, these decide.
     """
     found = check_pair(pair, seed)
     if not pair.full and (found.failure or found.unchecked):
@@ -99,7 +98,7 @@ def _check_site(site: DistinctSite, pair: Pair, seed: int) -> PairResult:
 
 
 class _Results:
-    """What was found so far."""
+    """The results so far."""
 
     def __init__(self) -> None:
         self._exact = 0
@@ -110,7 +109,7 @@ class _Results:
         self._each: list[SiteCheck] = []
 
     def add(self, site: DistinctSite, count: int, found: PairResult) -> None:
-        """Add what checking one of `count` sites found."""
+        """Add the result of checking one of `count` equivalent sites."""
         where = f"{site.op_type} node {site.node}"
         self._remarks.update(dict.fromkeys(f"{where}: {text}" for text in found.remarks))
         if found.unchecked:
@@ -139,7 +138,7 @@ class _Results:
             self._add(site, count, "within tolerance", "", found.errors)
 
     def add_unchecked(self, site: DistinctSite, count: int, reason: str) -> None:
-        """Add sites that could not be checked, together with others of the same reason."""
+        """Add sites that could not be checked to others of the same operator and reason."""
         key = (site.op_type, reason)
         known = self._unchecked.get(key)
         if known is None:
@@ -149,7 +148,7 @@ class _Results:
         self._add(site, count, "not checked", reason)
 
     def report(self) -> SiteReport:
-        """Return all of it."""
+        """Return the report."""
         return SiteReport(
             sum(item.sites for item in self._each),
             len(self._each),

@@ -1,4 +1,4 @@
-"""How much a run of a site's model takes, estimated before anything is drawn."""
+"""Estimating the work of a site's model before anything is drawn."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from onnxreduce_cli.model.types.safe_inference import infer_shapes
 #: The size that stands for dimensions that are not known, and for numbers of iterations.
 _UNFIXED = 8
 
-#: As many dimensions may each have that size: more come of lists whose length is not known.
+#: The most dimensions of that size: more come from lists whose length is not known.
 _FEW = 4
 
-#: What a node in a body takes, even of one element, in elements of a large tensor.
+#: The cost of a node in a body, even for one element, in elements of a large tensor.
 _OF_A_NODE = 64
 
 #: Each output element takes a window of the weight.
 _PRODUCTS = frozenset({"Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"})
-#: Each output element takes a row, 16 of whose elements cost as much as one elsewhere.
+#: Each output element takes a row, of which 16 elements count as one.
 _CONTRACTIONS = frozenset(
     {"Attention", "Einsum", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"}
 )
@@ -39,10 +39,10 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def estimated_work(model: ModelProto) -> int:
-    """Estimate the elements that a run computes or reads, those of each window and product.
+    """Estimate how many elements a run computes or reads, in windows and products too.
 
     Args:
-        model: the model; dimensions that it leaves open count as small.
+        model: the model; its unfixed dimensions count as small.
     """
     graph = _inferred(model)
     shapes = _shapes(graph)
@@ -53,7 +53,7 @@ def estimated_work(model: ModelProto) -> int:
 
 
 def _inferred(model: ModelProto) -> GraphProto:
-    """The main graph with the types of its values as far as inference finds them."""
+    """Return the main graph with the types that inference finds."""
     sized = ModelProto()
     sized.CopyFrom(model)
     for value in sized.graph.input:
@@ -62,20 +62,20 @@ def _inferred(model: ModelProto) -> GraphProto:
             sized_type = helper.make_tensor_type_proto(kind.elem_type, _with_sizes(kind.shape))
             value.type.CopyFrom(sized_type)
     inferred = infer_shapes(sized, data_prop=True)
-    # Whoever runs it says what is wrong with it.
+    # Where inference fails, the executors report what is wrong.
     return sized.graph if inferred is None else inferred.graph
 
 
 def _casts_of_bool(graph: GraphProto) -> frozenset[str]:
-    """The numbers that a Cast makes of bool: 0 or 1."""
+    """Return the values that are Casts of bool: 0 or 1."""
     values = (*graph.input, *graph.output, *graph.value_info)
-    casts_of_bool = {v.name for v in values if v.type.tensor_type.elem_type == TensorProto.BOOL}
+    bools = {v.name for v in values if v.type.tensor_type.elem_type == TensorProto.BOOL}
     casts = [node for node in graph.node if node.op_type == "Cast"]
-    return frozenset(node.output[0] for node in casts if node.input[0] in casts_of_bool)
+    return frozenset(node.output[0] for node in casts if node.input[0] in bools)
 
 
 def _shapes(graph: GraphProto) -> Shapes:
-    """The shapes of all values of the main graph as far as they are known."""
+    """Return the shapes of the values of the main graph, as far as they are known."""
     found = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     for value in (*graph.input, *graph.output, *graph.value_info):
         found[value.name] = _with_sizes(value.type.tensor_type.shape)
@@ -83,14 +83,14 @@ def _shapes(graph: GraphProto) -> Shapes:
 
 
 def _with_sizes(shape: TensorShapeProto) -> tuple[int, ...]:
-    """The shape with a small size for each open dimension, smaller where there are many."""
+    """Return a shape with a small size for each unfixed dimension, smaller if there are many."""
     sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in shape.dim]
     size = _UNFIXED if sizes.count(None) <= _FEW else 2
     return tuple(size if dim is None else dim for dim in sizes)
 
 
 class _Costs:
-    """The cost of nodes of one model."""
+    """The cost of the nodes of one model."""
 
     def __init__(
         self, shapes: Shapes, constants: Mapping[str, TensorProto], casts_of_bool: frozenset[str]
@@ -102,7 +102,7 @@ class _Costs:
         self._iterations = max((math.prod(shape) for shape in shapes.values()), default=1)
 
     def of(self, nodes: Iterable[NodeProto]) -> int:
-        """The elements that nodes of the main graph compute or read."""
+        """Return how many elements nodes of the main graph compute or read."""
         return sum(self._of_node(node) for node in nodes)
 
     def _of_node(self, node: NodeProto) -> int:
@@ -124,14 +124,14 @@ class _Costs:
         return 1 if node.op_type == "If" else _UNFIXED
 
     def _number(self, node: NodeProto, index: int, default: int = 0) -> int:
-        """The constant that is an input of one element."""
+        """Return the constant that is an input of one element."""
         constant = self._constants.get(node.input[index]) if index < len(node.input) else None
         if constant is None or math.prod(constant.dims) != 1:
             return default
         return int(numpy_helper.to_array(constant).reshape(-1)[0])
 
     def _factor(self, node: NodeProto) -> int:
-        """Return how many elements each element of a node's outputs takes."""
+        """Return how many elements are computed for each element of a node's outputs."""
         kernel = attributes.find(node, "kernel_shape")
         if kernel is not None:
             return math.prod(kernel.ints)
@@ -152,7 +152,7 @@ class _Costs:
 
 
 def _of_body(graph: GraphProto) -> int:
-    """The same for one run of a subgraph, of which only the shapes of constants are known."""
+    """Return the cost of one run of a subgraph, from its nodes and the shapes of its constants."""
     total = sum(math.prod(tensor.dims) for tensor in graph.initializer)
     for node in graph.node:
         total += _OF_A_NODE + _UNFIXED * sum(_of_body(inner) for _, inner in subgraphs(node))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, ValueInfoProto, helper, numpy_helper
+from onnx import NodeProto, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model.graph import attributes
@@ -24,34 +24,35 @@ from onnxreduce_cli.verification.inputs.profiles import (
     UNUSUAL,
     ZEROS,
 )
-from onnxreduce_cli.verification.runtime import NumpyRunner, Runner
+from onnxreduce_cli.verification.running.runtime import NumpyRunner, Runner
+from onnxreduce_cli.verification.running.single_node import single_node_model
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
-#: Of nothing it is not specified what they are.
+#: Operators whose result for an empty input is not specified.
 _OF_SOMETHING = _WEIGHING | {"GroupNormalization"}
-#: No definition says where a NaN stands in an order, nor whether it does at all.
+#: Operators that sort: no definition says how NaN compares.
 _ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
-#: Those that multiply more than two numbers, in an order that no definition says.
+#: Operators that multiply more than two numbers, in an order that no definition fixes.
 _MULTIPLYING = frozenset({"CumProd", "Det", "Einsum", "QLinearConv", "QLinearMatMul", "ReduceProd"})
-#: Those with an input that says which region they take.
+#: Operators with an input for the region that they read.
 _REGIONS = frozenset({"Resize", "RoiAlign"})
-#: Those with a list of this many numbers for each dimension of their first input.
+#: Operators with a list input of this many numbers for each dimension of the first input.
 _OF_EACH_DIMENSION = {"Pad": 2, "Resize": 1, "Upsample": 1}
-#: What a window without elements gives is not defined for these.
+#: Operators whose result for a window without elements is not defined.
 _POOLS = frozenset({"AveragePool", "MaxPool"})
-#: Reductions that give minus infinity or no number for nothing, which no integer stands for.
+#: Reductions that give minus infinity or NaN for an empty set, which integers do not have.
 _NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 
-#: The number of choices of open values that are tried for one shape.
+#: The number of choices of unfixed dimensions that are tried for one run.
 _TRIES = 40
 
-#: What is run where nothing is left open, and the shapes (by number) where something is.
+#: The runs: the number of the shapes, where dimensions are not fixed, and the value profile.
 _RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
 
 
 def special_profile(pair: Pair) -> str:
-    """The profile of special values that a site's results are defined for."""
+    """Return the profile of special values for which a site's results are defined."""
     op_types = {node.op_type for node in pair.reference.graph.node}
     if op_types & _WEIGHING:
         return ORDINARY
@@ -65,7 +66,7 @@ def special_profile(pair: Pair) -> str:
 def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
     """Set the known elements of drawn lists of sizes, in place.
 
-    The shape that a Reshape reads fits its data, and what the model says of its output.
+    The shape that a Reshape reads fits its data, and the output shape that the model states.
     """
     reshapes = [node for node in pair.reference.graph.node if node.op_type == "Reshape"]
     for node in reshapes:
@@ -137,7 +138,7 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
     """Return whether the node's result on `feeds` is defined.
 
     It is not for some reductions of an empty tensor of integers, for interpolation in an empty
-    image, for groups of nothing, whose number the function body of GroupNormalization cannot tell,
+    image, for empty groups, whose number the function body of GroupNormalization cannot compute,
     and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1.
     """
     for node in pair.reference.graph.node:
@@ -149,7 +150,7 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
             return False
         scores = feeds.get(node.input[1]) if node.op_type == "NonMaxSuppression" else None
         if isinstance(scores, np.ndarray) and np.unique(scores).size < scores.size:
-            return False  # Which of two boxes of one score comes first is not said.
+            return False  # The order of two boxes of equal score is not specified.
         if node.op_type == "Einsum" and not _sizes_agree(node, _shapes(pair, feeds)):
             return False
     return True
@@ -166,24 +167,22 @@ def windows_hold_elements(pair: Pair, feeds: dict[str, Any], runner: Runner | No
     pools = [node for node in pair.reference.graph.node if node.op_type in _POOLS]
     if runner is None or not pools:
         return True
-    # Whether it is given, a constant or computed: its shape decides.
+    # Run for it, as it may be an input, a constant or computed.
     data = runner.run(feeds, list(dict.fromkeys(node.input[0] for node in pools)))
     return all(_pools_ones(pair, node, data[node.input[0]]) for node in pools)
 
 
 def _pools_ones(pair: Pair, pool: NodeProto, data: Any) -> bool:
-    """Return whether a pool gives positive numbers for ones in the place of all elements of `data`.
+    """Return whether a pool gives positive numbers if all elements of `data` are ones.
 
-    The largest and the average of ones are above 0 where a window holds one.
+    The largest and the average of ones are above 0 where a window holds an element.
     """
     if not data.size:
         return True
-    name, elem_type = pool.input[0], helper.np_dtype_to_tensor_dtype(data.dtype)
-    given = helper.make_tensor_value_info(name, elem_type, data.shape)
-    graph = helper.make_graph([pool], "pool", [given], [ValueInfoProto(name=pool.output[0])])
-    model = helper.make_model(graph, opset_imports=pair.reference.opset_import)
+    ones = {pool.input[0]: np.ones_like(data)}
+    model = single_node_model(pool, ones, pair.reference)
     try:
-        pooled = NumpyRunner(model).run({name: np.ones_like(data)}, [pool.output[0]])
+        pooled = NumpyRunner(model).run(ones, [pool.output[0]])
     except RunFailedError:
         return False
     found = pooled[pool.output[0]]
@@ -191,13 +190,13 @@ def _pools_ones(pair: Pair, pool: NodeProto, data: Any) -> bool:
 
 
 def _shapes(pair: Pair, feeds: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The shapes of the inputs and constants, by name."""
+    """Return the shapes of the inputs and constants, by name."""
     found = {tensor.name: tuple(tensor.dims) for tensor in pair.reference.graph.initializer}
     return found | {name: item.shape for name, item in feeds.items()}
 
 
 def _sizes_agree(node: NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
-    """Return whether each letter of an Einsum's equation stands for one size."""
+    """Return whether each letter of an Einsum's equation has one size."""
     equation = next(item.s.decode() for item in node.attribute if item.name == "equation")
     terms = equation.replace(" ", "").split("->")[0].split(",")
     sizes: dict[str, int] = {}
@@ -212,10 +211,10 @@ def _sizes_agree(node: NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
 
 
 def required_shapes(pair: Pair) -> list[ShapeChoice]:
-    """Return shapes that the node itself requires of tensors whose rank is not known.
+    """Return shapes to try for tensors whose rank is not known, as the node requires them.
 
-    That is the shape that its output is known to have, for a Split the sum of its parts, 1 for an
-    axis that a Squeeze drops, and for numbers of each dimension how many there are.
+    They are the shape that its output is known to have, the sum of a Split's parts, 1 for an axis
+    that a Squeeze drops, and the lengths of lists with numbers for each dimension.
     """
     shapes = [
         tuple(dim if isinstance(dim, int) else 2 for dim in dims) for dims in pair.promised.values()
@@ -237,7 +236,7 @@ def required_shapes(pair: Pair) -> list[ShapeChoice]:
 
 
 def _one_of_each_dimension(pair: Pair) -> list[tuple[int, ...]]:
-    """The shapes of lists that hold as many numbers for each dimension of a node's first input."""
+    """Return the shapes of lists that have numbers for each dimension of a node's first input."""
     ranks = {
         value.name: len(value.type.tensor_type.shape.dim)
         for value in pair.reference.graph.input
@@ -251,7 +250,7 @@ def _one_of_each_dimension(pair: Pair) -> list[tuple[int, ...]]:
 
 
 def _squeezed(pair: Pair) -> set[int]:
-    """The axis of a Squeeze of one."""
+    """Return the axes of the Squeeze nodes that drop one axis."""
     constants = {tensor.name: tensor for tensor in pair.reference.graph.initializer}
     found: set[int] = set()
     for node in pair.reference.graph.node:
@@ -269,7 +268,7 @@ def _squeezed(pair: Pair) -> set[int]:
 def input_plan(
     drawer: Drawer, rng: np.random.Generator, special: str, required: list[ShapeChoice]
 ) -> Iterator[tuple[list[ShapeChoice], str]]:
-    """For each run the attempts to make, until the node accepts one, and the value profile."""
+    """Yield for each run the choices of shapes to try in order, and the value profile."""
     if drawer.open_ranks:
         for rank in range(6):
             rising = ShapeChoice({}, 2, rank, rising=True)
@@ -287,6 +286,6 @@ def input_plan(
         shapes.append(tries)
     for shape, values in _RUNS:
         yield shapes[shape], special if values == SPECIAL else values
-    # Empty tensors, along each open dimension.
+    # Empty tensors, along each unfixed dimension.
     for key in drawer.symbols[:4]:
         yield [shapes[0][0]._replace(sizes={**shapes[0][0].sizes, key: 0})], ORDINARY

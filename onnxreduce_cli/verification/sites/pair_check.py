@@ -1,13 +1,14 @@
-"""Checking a pair: both sides on many small inputs, and what their results say.
+"""Checking a pair: both models run on many small inputs, and their outputs are compared.
 
-A pair is all that is needed: what plans conversions is not imported.
+Nothing that plans conversions is imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -17,23 +18,25 @@ from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.scope import with_inner
+from onnxreduce_cli.verification.compare.loop import Run, compare_models
 from onnxreduce_cli.verification.compare.outcomes import Judgement, RunKey, RunOutcome, Side, judge
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
-from onnxreduce_cli.verification.running.loop import Run, compare_models
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.sites.batches import (
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.sites.cost import estimated_work
+from onnxreduce_cli.verification.sites.runs import RefusalReasons, search_inputs
+from onnxreduce_cli.verification.sites.site_runners import (
     add_worker_outcomes,
     open_runners,
     worker_failure,
 )
-from onnxreduce_cli.verification.sites.cost import estimated_work
-from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
-from onnxreduce_cli.verification.sites.runs import RefusalReasons, search_inputs
 from onnxreduce_cli.verification.sites.stabler import excuse_overflows
-from onnxreduce_cli.verification.source import Source
+
+#: Why a pair is not checked that would compute too many elements.
+TOO_LARGE = "its tensors are too large to try"
 
 #: For replacements that compute in another way, in one executor and between two.
 _COMPUTED = Tolerance()
@@ -57,8 +60,31 @@ _UNDETERMINED = (
 )
 
 
+@dataclass(slots=True)
+class PairResult:
+    """The result of checking one pair.
+
+    Attributes:
+        pair: what was run.
+        errors: the differences, where both sides agree.
+        failure: why the sides are not the same; empty if they are, or nothing is known.
+        unchecked: why nothing is known; empty if something is.
+        refused: whether that is because the node accepted no inputs that were drawn.
+        inputs: the inputs on which the sides differ.
+        remarks: where executors deviate from each other.
+    """
+
+    pair: Pair | None = None
+    errors: Errors = field(default_factory=Errors)
+    failure: str = ""
+    unchecked: str = ""
+    refused: bool = False
+    inputs: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+
 def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
-    """Check a pair unless a run would compute more elements than `most`, or than usual."""
+    """Check a pair, unless a run would compute more elements than `most`, by default `_MOST`."""
     if estimated_work(pair.reference) + estimated_work(pair.candidate) > (
         _MOST if most is None else most
     ):
@@ -79,14 +105,14 @@ def _compared(pair: Pair, seed: int) -> PairResult:
         found.failure = f"what replaces it is not valid: {problem}"
         return found
     sources = {
-        Side.REFERENCE: Source(pair.reference, "before", generated=True),
-        Side.CANDIDATE: Source(pair.candidate, "after", generated=True),
+        Side.REFERENCE: ModelSource(pair.reference, "before", generated=True),
+        Side.CANDIDATE: ModelSource(pair.candidate, "after", generated=True),
     }
     runners, reasons = open_runners(sources)
     for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):
         if not any(ran == side for ran, _ in runners):
-            said = "; ".join(reasons[side, executor] for executor in EXECUTORS)
-            found.unchecked = f"no executor can run {what}: {said}"
+            why = "; ".join(reasons[side, executor] for executor in EXECUTORS)
+            found.unchecked = f"no executor can run {what}: {why}"
             return found
     names = list(sources[Side.REFERENCE].outputs)
 
@@ -158,7 +184,7 @@ def _judge(pair: Pair, run: Run, name: str) -> Judgement:
 
 
 def _is_as_float(outcomes: dict[RunKey, RunOutcome], name: str, pair: Pair) -> bool:
-    """Return whether a double need only be as good as a float.
+    """Return whether a double need only have the precision of a float.
 
     The definitions of LayerNormalization, GroupNormalization and RMSNormalization compute their
     first stage in `stash_type`, by default float, whatever the input is. Some kernels compute
@@ -231,7 +257,7 @@ def _invalid(pair: Pair) -> str:
 
 
 def _counts_back(node: NodeProto, opset: int) -> bool:
-    """Return whether a node counts axes from the back where its definition does not say how.
+    """Return whether a node has a negative axis that its definition does not allow.
 
     Executors take what exporters wrote; what this program writes keeps to the definition. That
     knows negative axes where its default is one, where it says what a "negative value" means, or

@@ -14,7 +14,7 @@ from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.inputs.files import write_inputs
 
-#: ULPs beyond this say little: the error is relative to a result that cancelled to nearly nothing.
+#: Larger errors are given as absolute ones: ULPs of results that cancel to nearly 0 are many.
 _MOST_ULPS = 64
 
 
@@ -27,7 +27,7 @@ class SiteFailure:
         op_type: its operator.
         scope: where it is: empty for the main graph.
         result: the operators that replace it.
-        sites: how many sites are like it.
+        sites: how many equivalent sites there are.
         reason: how the results differ.
         before: the node as a model.
         after: its replacement as a model.
@@ -45,7 +45,7 @@ class SiteFailure:
     inputs: dict[str, Any] = field(repr=False)
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         place = f" in {self.scope}" if self.scope else ""
         others = f" (and {self.sites - 1} more like it)" if self.sites > 1 else ""
         return f"{self.op_type} node {self.node}{place}{others}: {self.reason}"
@@ -66,7 +66,7 @@ class SiteFailure:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """Sites that could not be checked, alike in operator and reason.
+    """Sites of one operator that could not be checked for one reason.
 
     Attributes:
         node: the first such node.
@@ -81,7 +81,7 @@ class Unchecked:
     reason: str
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         others = f" (and {self.sites - 1} more like it)" if self.sites > 1 else ""
         return f"{self.op_type} node {self.node}{others}: {self.reason}"
 
@@ -95,7 +95,7 @@ class SiteCheck:
         op_type: its operator.
         scope: where it is: empty for the main graph.
         result: the operators that replace it.
-        sites: how many sites are like it.
+        sites: how many equivalent sites there are.
         verdict: how it ended.
         reason: how the results differ, or why nothing could be run; may be empty.
         errors: the errors over all inputs; None where nothing was compared.
@@ -139,7 +139,7 @@ class SiteReport(Serializable):
     each: tuple[SiteCheck, ...] = ()
 
     def __repr__(self) -> str:
-        """How many there are, and what was found."""
+        """Return the summary."""
         return f"<SiteReport {self.summary}>"
 
     @property

@@ -1,4 +1,4 @@
-"""The inputs that a pair is run on: those that its reference accepts, of several executors."""
+"""The search for inputs of a pair that its reference accepts, in one executor or another."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.executor.limit import time_limit
+from onnxreduce_cli.verification.compare.loop import InputRequest, Run, draw_runs
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
     RunKey,
     RunOutcome,
     Side,
-    run_once,
 )
-from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.ranges import FLOATS
-from onnxreduce_cli.verification.running.loop import Run, Wanted, draw_runs
-from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.sites.batches import has_empty, in_process
+from onnxreduce_cli.verification.running.runtime import Runner
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.sites.draws import (
     fit_regions,
     fit_shapes,
@@ -33,12 +30,12 @@ from onnxreduce_cli.verification.sites.draws import (
     special_profile,
     windows_hold_elements,
 )
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.sites.site_runners import SECONDS, has_empty, in_process, run_side
 
-#: What a node refused of smaller tensors it will hardly take of larger ones.
+#: Elements of the largest tensor of a later choice: larger ones are hardly accepted either.
 _MOST = 1 << 20
 
-#: Draws for one shape, where values decide whether the outputs are as the model says.
+#: Draws for one shape, where values decide whether the outputs have the shapes stated.
 _DRAWS = 8
 
 
@@ -46,20 +43,17 @@ _REFUSED = "no inputs were found that it accepts"
 #: Refusals of inputs of different sizes that may have one reason by chance.
 _FEW = 3
 
-#: How many seconds one site may take.
-_SECONDS = 30
-
 
 class RefusalReasons:
-    """Why a reference accepted none of the inputs that were drawn.
+    """The reasons for which a reference accepted none of the inputs that were drawn.
 
     Attributes:
-        reasons: by executor what it said, each once; empty where it accepted some.
+        reasons: by executor its messages, each once; empty where it accepted some.
         accepted: whether any inputs were accepted.
         late: whether time ran out.
     """
 
-    def __init__(self, source: Source, drawer: Drawer) -> None:
+    def __init__(self, source: ModelSource, drawer: Drawer) -> None:
         """Begin for a node that is run on what `drawer` draws."""
         elem_types = {proto.tensor_type.elem_type for proto in source.inputs.values()}
         self._are_values_free = elem_types <= FLOATS
@@ -71,7 +65,7 @@ class RefusalReasons:
         self.late = False
 
     def add(self, outcomes: Mapping[RunKey, RunOutcome]) -> None:
-        """Take in how the executors ran the original node."""
+        """Add the outcomes of the original node."""
         self._times += 1
         for (_, executor), outcome in outcomes.items():
             if outcome.values is not None:
@@ -80,9 +74,9 @@ class RefusalReasons:
                 self.reasons.setdefault(executor, {})[outcome.failure] = None
 
     def __str__(self) -> str:
-        """Return the text that people read."""
+        """Return the text for a report."""
         if self.late:
-            return f"it took longer than {_SECONDS} seconds"
+            return f"it took longer than {SECONDS} seconds"
         reasons = list(self.reasons.get("numpy") or next(iter(self.reasons.values()), ()))
         if not reasons:
             return _REFUSED
@@ -91,7 +85,7 @@ class RefusalReasons:
         return f"{_REFUSED}: {reasons[0]}"
 
     def _is_invalid(self, reasons: list[str]) -> bool:
-        """Return whether no other inputs would do better: for one reason, whatever their sizes."""
+        """Return whether other inputs would be refused too: for one reason, whatever their size."""
         same = self._are_sizes_known or (len(reasons) == 1 and self._times > _FEW)
         return same and self._are_values_free and not self._accepting
 
@@ -105,30 +99,32 @@ def search_inputs(
 ) -> Iterator[Iterator[Run]]:
     """Find inputs that the reference accepts, by one executor after another.
 
-    The NumPy executor, in this process, finds the inputs; where it accepts none, all are asked.
+    The NumPy executor in this process goes first; where it accepts no inputs, all executors try.
 
     Args:
         pair: the pair.
         drawer: what draws for its reference.
         runners: what runs the models.
         seed: of what is drawn.
-        refusals: is told why inputs are not accepted.
+        refusals: takes in why inputs are not accepted.
 
     Yields:
-        runs of both models in the executors that were asked.
+        runs of both models in the executors that were tried.
     """
     own = in_process(runners)
-    for asked in (own, runners) if own else (runners,):
+    for tried in (own, runners) if own else (runners,):
         wanted = _wanted(pair, drawer, seed, refusals)
-        yield draw_runs(wanted, partial(_run_both, pair, asked, refusals), persistent=True)
+        yield draw_runs(wanted, partial(_run_both, pair, tried, refusals), persistent=True)
         if refusals.late:
             return
 
 
-def _wanted(pair: Pair, drawer: Drawer, seed: int, refusals: RefusalReasons) -> Iterator[Wanted]:
-    """The sets of inputs to be drawn; no more where time runs out, or shapes fit no values."""
+def _wanted(
+    pair: Pair, drawer: Drawer, seed: int, refusals: RefusalReasons
+) -> Iterator[InputRequest]:
+    """Yield requests for inputs, until time runs out or none are accepted of known ranks."""
     rng = np.random.default_rng(seed)
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + SECONDS
     times = _DRAWS if pair.promised else 1
     for choices, values in input_plan(drawer, rng, special_profile(pair), required_shapes(pair)):
         most = max(_MOST, drawer.elements(choices[0]))
@@ -147,7 +143,7 @@ def _wanted(pair: Pair, drawer: Drawer, seed: int, refusals: RefusalReasons) -> 
             fit_regions(pair, feeds, rng)
             return feeds
 
-        yield Wanted(values, choices, draw, times)
+        yield InputRequest(values, choices, draw, times)
         if refusals.late or not (refusals.accepted or drawer.open_ranks):
             return
 
@@ -160,22 +156,26 @@ def _run_both(
         return {}, False
     names = [output.name for output in pair.reference.graph.output]
     chosen = _runners_for(feeds, runners)
-    outcomes = {key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE}
+    outcomes = {
+        key: run_side(runner, feeds, names)
+        for key, runner in chosen.items()
+        if key[0] is Side.REFERENCE
+    }
     refusals.add(outcomes)
     if outcomes.get((Side.REFERENCE, "numpy"), UNSUPPORTED).failure:
-        return {}, False  # Not legal, even if ONNX Runtime makes something of it.
+        return {}, False  # Not valid inputs, even if ONNX Runtime accepts them.
     if not windows_hold_elements(pair, feeds, runners.get((Side.REFERENCE, "numpy"))):
         return {}, False
     if not any(_as_promised(outcome, pair) for outcome in outcomes.values()):
         return {}, False
     for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
-        outcomes[key] = _run(chosen, key, feeds, names)
+        outcomes[key] = run_side(chosen[key], feeds, names)
     refusals.accepted = True
     return outcomes, True
 
 
 def _runners_for(feeds: dict[str, Any], runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
-    """The runners for some inputs: for empty tensors only the NumPy executor's."""
+    """Return the runners for some inputs: for empty tensors only the NumPy executor's."""
     empty = has_empty(feeds)
     return {key: item for key, item in runners.items() if not empty or key[1] == "numpy"}
 
@@ -195,16 +195,3 @@ def _as_promised(outcome: RunOutcome, pair: Pair) -> bool:
         ):
             return False
     return True
-
-
-def _run(
-    runners: dict[RunKey, Runner],
-    key: RunKey,
-    feeds: dict[str, Any],
-    names: list[str],
-) -> RunOutcome:
-    try:
-        with time_limit(_SECONDS):
-            return run_once(runners[key], feeds, names)
-    except CannotRunError:
-        return RunOutcome()

@@ -1,12 +1,12 @@
-"""Sites where an operator is right that stands for nodes of which inner values over- or underflow.
+"""Sites where one operator replaces nodes whose inner values overflow or underflow.
 
-Such a node agrees with what it stands for wherever no inner value does. Elsewhere it must be no
-further from a run in double than that was.
+The operator must agree with the nodes wherever no inner value overflows or underflows. In all
+other elements it must be no further from a run in double than the nodes were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,21 +14,21 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.model.graph.values import finfo
+from onnxreduce_cli.model.graph.values import finfo, is_float
 from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, RunKey, RunOutcome, Side
-from onnxreduce_cli.verification.compare.values import is_float
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner
+from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner
+from onnxreduce_cli.verification.running.single_node import single_node_model
 
 Array = npt.NDArray[Any]
 
 
 class _ExactOutput(NamedTuple):
-    """What an output is to be compared with.
+    """An output in double, and where the output in float may differ from it.
 
     Attributes:
         exact: the output in double.
-        free: the elements that rest on an inner value which over- or underflows.
+        overflowing: the elements computed from an inner value that overflows or underflows.
     """
 
     exact: Array
@@ -38,12 +38,12 @@ class _ExactOutput(NamedTuple):
 def excuse_overflows(
     pair: Pair, feeds: Mapping[str, Any], outcomes: dict[RunKey, RunOutcome]
 ) -> dict[RunKey, RunOutcome]:
-    """Give a replacement the node's own elements where it may differ from them, and is no worse.
+    """Put the reference's elements in a candidate's outputs where it may differ and is no worse.
 
     Args:
-        pair: a site of which the replacement is stabler.
-        feeds: what both sides were run on.
-        outcomes: what both sides gave; of other elements nothing changes.
+        pair: a site whose candidate is stabler.
+        feeds: the inputs of both sides.
+        outcomes: the outcomes of both sides; all other elements stay.
     """
     exact = _exact_outputs(pair, feeds)
     found = dict(outcomes)
@@ -68,7 +68,7 @@ def _excused(truth: _ExactOutput, before: Array, after: Array) -> Array:
 
 
 def _distance(values: Array, exact: Array) -> Array:
-    """How far elements are from what they should be: infinitely where one is no finite number."""
+    """Return how far elements are off; infinitely where they differ and are not both finite."""
     wide = values.astype(np.float64)
     same = (wide == exact) | (np.isnan(wide) & np.isnan(exact))
     with np.errstate(all="ignore"):
@@ -77,10 +77,10 @@ def _distance(values: Array, exact: Array) -> Array:
 
 
 def _exact_outputs(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _ExactOutput]:
-    """By output what it should be; none where the NumPy executor cannot tell.
+    """Return each output in double; nothing where the NumPy executor cannot run the models.
 
-    That is what the nodes give in double, where no inner value over- or underflows in that
-    either, and else what the operator gives in double.
+    Its elements are those of the reference, and of the candidate where an inner value overflows
+    or underflows in double too.
     """
     names = [output.name for output in pair.reference.graph.output]
     wide = {name: _in_double(value) for name, value in feeds.items()}
@@ -100,7 +100,7 @@ def _exact_outputs(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _ExactOutp
 
 
 def _model_in_double(model: ModelProto) -> ModelProto:
-    """A model without graphs in nodes and without Casts, its floats of any size made double."""
+    """Return a model with all floats as double; it has neither subgraphs nor Casts."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for value in copy.graph.input:
@@ -119,10 +119,10 @@ def _in_double(array: Array) -> Array:
 
 
 def _overflowing(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, Array]:
-    """By output which elements rest on an inner value that over- or underflows.
+    """Return by output which elements are computed from an inner value out of range.
 
-    Each inner value that does becomes NaN, which reaches all that is computed from it. NaN that is
-    given is none.
+    Each such value becomes NaN, which spreads to all that is computed from it. A NaN among the
+    inputs is replaced first.
     """
     values = {name: _without_nan(value) for name, value in feeds.items()}
     for tensor in model.graph.initializer:
@@ -151,7 +151,7 @@ def _without_nan(array: Array) -> Array:
 
 
 def _out_of_range(array: Array) -> Array:
-    """Which elements are infinite, or so small that digits are lost; zeros count among these."""
+    """Return which elements are infinite, or so small that digits are lost; zeros too."""
     if not is_float(array.dtype):
         return np.zeros(array.shape, bool)
     size = np.abs(array.astype(np.float64))
@@ -160,18 +160,6 @@ def _out_of_range(array: Array) -> Array:
 
 def _alone(model: ModelProto, node: NodeProto, values: Mapping[str, Any]) -> dict[str, Any]:
     """Run one node of a model."""
-    names: Sequence[str] = [name for name in dict.fromkeys(node.input) if name]
-    inputs = [
-        helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(values[name].dtype), None
-        )
-        for name in names
-    ]
-    outputs = [
-        helper.make_value_info(name, helper.make_tensor_type_proto(0, None)) for name in node.output
-    ]
-    graph = helper.make_graph([node], "node", inputs, outputs)
-    single = helper.make_model(
-        graph, opset_imports=list(model.opset_import), ir_version=model.ir_version
-    )
-    return NumpyRunner(single).run({name: values[name] for name in names}, list(node.output))
+    single = single_node_model(node, values, model)
+    feeds = {name: values[name] for name in node.input if name}
+    return NumpyRunner(single).run(feeds, [name for name in node.output if name])

@@ -1,7 +1,7 @@
-"""How much of a model its outputs cover: one that is void in every trial proves nothing.
+"""The coverage of a model by its outputs: one that is void in every trial proves nothing.
 
-Void is what is zero, constant, NaN or empty. Values within the models are compared in its place:
-those nearest to it that were not void.
+An output is void if it is zero, constant, NaN or empty. The nearest inner values that are not
+void are compared in its place.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.verification.compare.values import Tolerance, compare_values, is_float
-from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.whole.divergence import InnerRunner
+from onnxreduce_cli.model.graph.values import is_float
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.divergence import InnerRunner, shared_values
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
 
 Array = npt.NDArray[Any]
 
-#: So many numbers that come back in other shapes are a bias, say; fewer are zeros and ones.
+#: Values that recur in other shapes, such as a bias; fewer of them may be zeros and ones.
 _DISTINCT = 3
 
-#: So many times values further away are looked at, each time twice as far.
+#: How often values further away are compared, each time twice as far.
 _ROUNDS = 12
 
 
@@ -33,9 +34,9 @@ class Coverage:
 
     Attributes:
         void: outputs that prove nothing, and what they were in every trial.
-        nodes: the nodes of the first model.
-        by_outputs: of these, how many the other outputs are made by.
-        by_all: how many they and inner values that agree are made by.
+        nodes: how many nodes the first model has.
+        by_outputs: how many of them compute the other outputs.
+        by_all: how many compute these or inner values that agree.
         differing: an inner value that differs, and the trial; None if none does.
     """
 
@@ -47,8 +48,8 @@ class Coverage:
 
 
 def coverage(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     results: Mapping[str, Sequence[Any]],
     feeds: Sequence[Mapping[str, Any]],
     tolerance: Tolerance,
@@ -58,12 +59,12 @@ def coverage(
 
     Args:
         first: the reference and the executor that ran it.
-        second: those on the other side.
+        second: the other model and its executor.
         results: the values that each output had, one for each of `feeds`.
         feeds: the inputs on which both ran.
         tolerance: the allowed difference of values.
-        explains: whether something explains that a value differs, by the place of the inputs in
-            `feeds`, its name, and what both sides gave.
+        explains: whether something explains that a value differs, by the index of the inputs in
+            `feeds`, its name, and its value on both sides.
     """
     graph = ValueGraph(first[0])
     void = {
@@ -115,7 +116,7 @@ def void_of(values: Sequence[Any]) -> str:
     one = kept[0][0]
     if all(bool(np.all(array == one)) for array in kept):
         if sum(array.size for array in full) == 1 and is_float(full[0].dtype) and one != 0:
-            return ""  # One number of a loss, say.
+            return ""  # A single number, such as a loss.
         return f"all {one + 0:g}" if is_float(full[0].dtype) else f"all {one}"
     if len(arrays) > 1 and _same(arrays):
         return "the same"
@@ -142,7 +143,7 @@ def _has_nan(array: Array) -> bool:
 
 
 def _arrays(value: Any) -> list[Array]:
-    """The tensors of a value: several of a sequence, none of an empty optional."""
+    """Return the tensors of a value: several of a sequence, none of an empty optional."""
     if isinstance(value, list):
         return [array for item in value for array in _arrays(item)]
     if isinstance(value, dict):
@@ -150,27 +151,18 @@ def _arrays(value: Any) -> list[Array]:
     return [] if value is None else [np.asarray(value)]
 
 
-def _depends(graph: ValueGraph, source: Source, name: str) -> bool:
-    """Return whether nodes make a value from the elements of inputs, and not from shapes alone."""
-    if name not in graph.producers:
-        return False  # An input that is given back as it is says all there is to say.
-    waiting, seen = [name], {name}
-    while waiting:
-        value = waiting.pop()
-        if value in source.inputs:
-            return True
-        node = graph.producers.get(value)
-        if node is not None and node.op_type not in OF_SHAPES:
-            fresh = [item for item in graph.reads(node) if item not in seen]
-            seen.update(fresh)
-            waiting += fresh
-    return False
+def _depends(graph: ValueGraph, source: ModelSource, name: str) -> bool:
+    """Return whether nodes compute a value from elements of inputs, not from shapes alone."""
+    if name not in graph.producers or graph.producers[name].op_type in OF_SHAPES:
+        return False  # An input that is an output too, or a shape, is not void.
+    sizes = {name for node in graph.nodes if node.op_type in OF_SHAPES for name in node.output}
+    return not graph.sources(name, sizes | set(source.inputs)).isdisjoint(source.inputs)
 
 
 def _nearest(
     graph: ValueGraph, names: Iterable[str], shared: set[str], proven: set[int], count: int
 ) -> set[str]:
-    """The values that both models have, up to so many steps behind those given."""
+    """Return the values of both models up to `count` steps before some values."""
     found: set[str] = set()
     frontier = set(names)
     for _ in range(count):
@@ -186,17 +178,15 @@ def _nearest(
 
 
 def _inner_pairs(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     names: Sequence[str],
     feeds: Sequence[Mapping[str, Any]],
 ) -> dict[str, list[tuple[int, tuple[Any, Any]]]]:
-    """Inner values of both sides, by name and with the number of the trial."""
+    """Return inner values of both sides, by name and with the number of the trial."""
     found: dict[str, list[tuple[int, tuple[Any, Any]]]] = {name: [] for name in names}
     sides = InnerRunner(first), InnerRunner(second)
     for number, inputs in enumerate(feeds):
-        left = sides[0].values(names, inputs)
-        right = sides[1].values([name for name in names if name in left], inputs)
-        for name, value in right.items():
-            found[name].append((number, (left[name], value)))
+        for name, pair in shared_values(sides, names, inputs).items():
+            found[name].append((number, pair))
     return found

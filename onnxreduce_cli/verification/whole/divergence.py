@@ -1,4 +1,4 @@
-"""Finding where two runs differ first, by looking at values in between."""
+"""The first value at which two runs differ, found by comparing inner values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.results import Divergence
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
-#: Up to this many values are looked at all at once; of more, so many at a time.
+#: Up to this many values are compared all at once; of more, `_AT_ONCE` at a time.
 _ALL = 48
 _AT_ONCE = 8
 
@@ -20,33 +20,34 @@ Probe = Callable[[Sequence[str]], dict[str, Errors]]
 
 
 def first_divergence(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     output: str,
     feeds: Mapping[str, Any],
     tolerance: Tolerance,
 ) -> Divergence | None:
     """Find the first value at which two runs differ that differ at an output.
 
-    Values that both models share by name are compared in topological order. Of many, only some
-    are looked at: what agrees clears what it was made from, what differs clears what it was not
-    made from. The value found differs, and the shared values it is made from directly agree.
+    Values that both models share by name are compared in topological order. Of many, only some are
+    compared: a value that agrees clears all that it is computed from, one that differs clears all
+    that it is not computed from. The value found differs, and the shared values that it is computed
+    from directly agree.
 
     Args:
         first: a model and the executor that runs it.
-        second: those on the other side; the same model in another executor, or another model.
+        second: the same model and another executor, or another model and its executor.
         output: the output that differs.
         feeds: the inputs on which it differs.
         tolerance: the allowed difference of values.
 
     Returns:
-        the first value found to differ; None where the values could not be looked at.
+        the first value found to differ; None where inner values could not be computed.
     """
     graphs = ValueGraph(first[0]), ValueGraph(second[0])
     shared = [name for name in graphs[0].order if name in graphs[1].producers and name != output]
     probe = _probe(first, second, feeds, tolerance)
     search = _Search(graphs[0], [*shared, output], probe)
-    if not search.look([output]) or output not in search.errors:
+    if not search.compare([output]) or output not in search.errors:
         return None
     value = search.from_output(output)
     known = set(shared) | {output}
@@ -56,7 +57,7 @@ def first_divergence(
 
 
 class _Search:
-    """Looks at values until the first that differs is known."""
+    """Compares values until the first that differs is found."""
 
     def __init__(self, graph: ValueGraph, shared: list[str], probe: Probe) -> None:
         self._graph = graph
@@ -66,8 +67,8 @@ class _Search:
         self.errors: dict[str, Errors] = {}
         self.agreed: set[str] = set()
 
-    def look(self, names: Iterable[str]) -> bool:
-        """Look at some values; whether any of them could be looked at."""
+    def compare(self, names: Iterable[str]) -> bool:
+        """Compare some values; return whether any of them could be computed."""
         wanted = [n for n in names if n not in self.errors and n not in self.agreed]
         found = self._probe(wanted)
         for name in wanted:
@@ -81,18 +82,18 @@ class _Search:
         return bool(found)
 
     def from_output(self, output: str) -> str:
-        """The first value that differs, on the way to one that does."""
+        """Return the first value that differs among those that an output is computed from."""
         value = output
         suspects = self._suspects(value)
         if len(suspects) <= _ALL:
-            self.look(suspects)
+            self.compare(suspects)
             return min((n for n in self.errors), key=self._order.__getitem__)
         while True:
             while suspects:
                 step = max(1, len(suspects) // (_AT_ONCE + 1))
-                self.look(suspects[step - 1 :: step][:_AT_ONCE] if step > 1 else suspects)
+                self.compare(suspects[step - 1 :: step][:_AT_ONCE] if step > 1 else suspects)
                 value = self._earliest(value)
-                # What agrees clears what it was made from.
+                # A value that agrees clears all that it is computed from.
                 cleared = set(self.agreed)
                 for name in self.agreed & self._graph.ancestors(value):
                     cleared |= self._graph.ancestors(name)
@@ -107,7 +108,7 @@ class _Search:
                 value = wrong[0]
                 suspects = self._suspects(value)
                 continue
-            self.look(unseen)
+            self.compare(unseen)
 
     def _earliest(self, value: str) -> str:
         ancestors = self._graph.ancestors(value)
@@ -115,7 +116,7 @@ class _Search:
         return min((*candidates, value), key=self._order.__getitem__)
 
     def _suspects(self, value: str) -> list[str]:
-        """The shared values that `value` is made from and that were not looked at, in order."""
+        """Return the shared values that `value` is computed from, not compared yet, in order."""
         ancestors = self._graph.ancestors(value)
         seen = self.agreed | set(self.errors) | self._dead
         found = [name for name in self._order if name in ancestors and name not in seen]
@@ -125,20 +126,20 @@ class _Search:
 class InnerRunner:
     """A model in an executor that is run for values of its main graph.
 
-    It stays open for those that it was last run for: of a model of gigabytes, opening it is what
-    takes long.
+    It stays open for the values that it was last run for, as opening a model of gigabytes takes
+    long.
 
     Args:
         side: the model and the executor.
     """
 
-    def __init__(self, side: tuple[Source, str]) -> None:
+    def __init__(self, side: tuple[ModelSource, str]) -> None:
         self._source, self._executor = side
         self._open: tuple[Sequence[str], IsolatedRunner] | None = None
         self._never: set[str] = set()
 
     def values(self, names: Sequence[str], feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """Run it once, and return the values by name; those that it cannot give are left out.
+        """Run the model once, and return the values by name, without any that it cannot give.
 
         Args:
             names: the values.
@@ -168,24 +169,31 @@ class InnerRunner:
 
 
 def inner_values(
-    side: tuple[Source, str], names: Sequence[str], feeds: Mapping[str, Any]
+    side: tuple[ModelSource, str], names: Sequence[str], feeds: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what `InnerRunner.values` does of a model that is not kept open."""
+    """Return inner values of a model, which does not stay open."""
     return InnerRunner(side).values(names, feeds)
 
 
+def shared_values(
+    sides: tuple[InnerRunner, InnerRunner], names: Sequence[str], feeds: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Return the inner values of two models that both can give, by name."""
+    left = sides[0].values(names, feeds)
+    right = sides[1].values([name for name in names if name in left], feeds)
+    return {name: (left[name], value) for name, value in right.items()}
+
+
 def _probe(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     feeds: Mapping[str, Any],
     tolerance: Tolerance,
 ) -> Probe:
     def probe(names: Sequence[str]) -> dict[str, Errors]:
         if not names:
             return {}
-        left = inner_values(first, names, feeds)
-        present = [name for name in names if name in left]
-        right = inner_values(second, present, feeds)
-        return {name: compare_values(left[name], right[name], tolerance) for name in right}
+        values = shared_values((InnerRunner(first), InnerRunner(second)), names, feeds)
+        return {name: compare_values(*pair, tolerance) for name, pair in values.items()}
 
     return probe

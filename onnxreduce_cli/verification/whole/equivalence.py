@@ -1,4 +1,4 @@
-"""Are two models the same function? Do executors agree on one?"""
+"""Comparing two models, or the executors on one; running a model once."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.model.graph.values import from_proto, kind_of
+from onnxreduce_cli.verification.compare.loop import Inputs
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance
-from onnxreduce_cli.verification.errors import InputError
-from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.source import ModelOrPath, Source
+from onnxreduce_cli.verification.inputs.files import check_name, input_types
+from onnxreduce_cli.verification.running.isolated import open_isolated
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import ModelOrPath, ModelSource
 from onnxreduce_cli.verification.whole.results import VerifyReport
 from onnxreduce_cli.verification.whole.trials import Trials
 from onnxreduce_cli.verification.whole.verdict import Verdict
-
-Inputs = Mapping[str, Any]
 
 
 def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") -> dict[str, Any]:
@@ -38,7 +37,7 @@ def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") 
         InvalidModelError: the file cannot be read, or is no model.
         ValueError: there is no such executor.
     """
-    source = Source(model_or_path, "the model")
+    source = ModelSource(model_or_path, "the model")
     return open_isolated(source, executor).run(inputs, list(source.outputs))
 
 
@@ -63,13 +62,13 @@ def verify(
     Args:
         a: a model, or its path.
         b: the other model; None to compare the executors on `a`.
-        inputs: real data by input name, or several sets of it; what is missing is drawn.
+        inputs: real data by input name, or several sets of it; missing inputs are drawn.
         dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
         trials: how many sets of inputs to draw.
         seed: of what is drawn; equal seeds give equal inputs.
         special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
         tolerance: the allowed difference of values; by default the table of `compare`.
-        executors: those to ask, among `EXECUTORS`.
+        executors: the executors to run, among `EXECUTORS`.
         save_failure: a folder for the first inputs on which the models differ.
         progress: called with the steps done, the steps in all, and the current one.
         labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
@@ -93,30 +92,30 @@ def verify(
     return Verdict(ran).report(save_failure)
 
 
-def _sources(a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]) -> dict[Side, Source]:
-    """The models, of which no two go by the same name."""
-    found = {Side.REFERENCE: Source(a, "a", called=labels[0])}
+def _sources(
+    a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]
+) -> dict[Side, ModelSource]:
+    """Open the models, under labels that differ."""
+    found = {Side.REFERENCE: ModelSource(a, "a", called=labels[0])}
     if b is not None:
-        found[Side.CANDIDATE] = candidate = Source(b, "b", called=labels[1])
+        found[Side.CANDIDATE] = candidate = ModelSource(b, "b", called=labels[1])
         if candidate.label == found[Side.REFERENCE].label:
             candidate.label += " (b)"
     return found
 
 
-def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inputs]:
+def _sets(inputs: Inputs | Sequence[Inputs] | None, source: ModelSource) -> list[Inputs]:
     if inputs is None:
         return [{}]
     sets = [inputs] if isinstance(inputs, Mapping) else list(inputs)
-    graph = source.skeleton.graph
-    known = {value.name for value in graph.input}
+    types = input_types(source.skeleton)
     for given in sets:
         for name in given:
-            if name not in known:
-                raise InputError(f"the model has no input {name!r}; it has: {', '.join(known)}")
+            check_name(name, types)
     return sets or [{}]
 
 
-def _interface(sources: Mapping[Side, Source], casting: bool) -> Iterator[str]:
+def _interface(sources: Mapping[Side, ModelSource], casting: bool) -> Iterator[str]:
     """Find the differences of two models in names, types and ranks of inputs and outputs.
 
     Args:

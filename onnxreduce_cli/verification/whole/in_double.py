@@ -1,8 +1,8 @@
 """A model in double precision: what it computes but for rounding.
 
-A pass over the graph alone: weights stay where they are, and are cast. Every value of float becomes
-one of double by the same name. Nodes whose operator does not take double stay in float, between
-Casts: quantized ones, and what is written in the graph. So do Casts to halves.
+Only the graph changes: weights stay in their files, and are cast. Every float value becomes a
+double of the same name. Nodes whose operator does not take double, such as quantized ones, stay in
+float between Casts. Casts to 16 bits stay as they are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES
 
 _FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"
@@ -37,8 +37,8 @@ _FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"
 _DOMAIN, _NOISE = "onnxreduce.rounding", "Noise"
 
 
-#: Operators that give tensors of the dtype that they take, in a sequence or an optional value, or
-#: out of one: the types of the two are variables of their own.
+#: Operators that put tensors into a sequence or an optional value, or take them out: the dtype is
+#: the same, though the type variables of input and output differ.
 _HOLDING = frozenset(
     {
         "ConcatFromSequence",
@@ -51,24 +51,24 @@ _HOLDING = frozenset(
 
 
 class NotInDoubleError(Exception):
-    """A model has no counterpart in double; the message says why."""
+    """A model cannot be run in double; the message gives the reason."""
 
 
-def in_double(source: Source, *, noise: bool = False) -> Source:
+def in_double(source: ModelSource, *, noise: bool = False) -> ModelSource:
     """Return a model whose floats are double.
 
     Args:
         source: the model.
         noise: whether each value gets relative errors of up to one unit in the last place of a
-            float, another for each element: how far that moves outputs is what rounding may do.
+            float, another for each element: rounding may move outputs as far as these do.
 
     Raises:
-        NotInDoubleError: what computes some value is not known, or it is sparse.
+        NotInDoubleError: the type of some value is not known, or weights are sparse.
     """
     model = source.whole()
     if model.functions:
         model = inliner.inline_local_functions(model)
-    skeleton = Source(model, source.label, generated=True).skeleton
+    skeleton = ModelSource(model, source.label, generated=True).skeleton
     found = scopes(skeleton)
     widener = _Widener(Facts(skeleton, found), _imports(model), noise)
     kinds = {id(scope.container): scope for scope in found}
@@ -77,7 +77,7 @@ def in_double(source: Source, *, noise: bool = False) -> Source:
         model.functions.append(_noise_function())
         model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
     model.ir_version = max(model.ir_version, 8 if noise else 3)
-    return Source(model, source.label, base_dir=source.base_dir, generated=True)
+    return ModelSource(model, source.label, base_dir=source.base_dir, generated=True)
 
 
 def _imports(model: ModelProto) -> dict[str, int]:
@@ -86,10 +86,10 @@ def _imports(model: ModelProto) -> dict[str, int]:
 
 
 class _Widener:
-    """Lifts the graphs of one model.
+    """Rewrites the graphs of one model in double.
 
     Attributes:
-        facts: of the model as it was, without weights.
+        facts: the facts of the original model, without weights.
         imports: its opsets by domain.
         noise: whether values get rounding errors.
     """
@@ -99,15 +99,15 @@ class _Widener:
         self.imports = imports
         self.noise = noise
         self._count = 0
-        # What is made from elements of inputs: errors in sizes would be errors in shapes.
+        # Values computed from elements of inputs: errors in sizes would be errors in shapes.
         self._computed: set[str] = set()
 
     def graph(self, graph: GraphProto, skeleton: GraphProto, kinds: dict[int, Scope]) -> None:
-        """Lift a graph and those within it.
+        """Rewrite a graph and its nodes' subgraphs in double.
 
         Args:
             graph: the graph, which is edited.
-            skeleton: the same without weights, of which the facts are.
+            skeleton: the same graph without weights, which the facts are about.
             kinds: scopes by the identity of their graph in the skeleton.
         """
         if any(item.values.data_type == TensorProto.FLOAT for item in graph.sparse_initializer):
@@ -139,7 +139,7 @@ class _Widener:
         graph.node.extend([*nodes, *casts.values()])
 
     def _node(self, node: NodeProto, old: NodeProto, scope: Scope) -> Iterator[NodeProto]:
-        """A node in double, or in float between Casts."""
+        """Yield a node in double, or in float between Casts."""
         if node.op_type not in OF_SHAPES and not self._computed.isdisjoint(used_values([old])):
             self._computed.update(node.output)
         floats = dict.fromkeys(name for name in old.output if self._is_float(scope, name))
@@ -195,14 +195,14 @@ class _Widener:
         return True
 
     def _cast(self, node: NodeProto, floats: Collection[str]) -> NodeProto:
-        """A Cast, to double where it was to float."""
+        """Return a Cast, to double where it was to float."""
         for attribute in node.attribute:
             if attribute.name == "to" and floats:
                 self._set_type(attribute, TensorProto.DOUBLE)
         return node
 
     def _noisy(self, node: NodeProto, floats: Collection[str]) -> Iterator[NodeProto]:
-        """A node, with errors in those of its results that are of double."""
+        """Yield a node, and nodes that bring errors into its outputs in double."""
         moved = [name for name in floats if self.noise and name in self._computed]
         exact = {name: self._fresh(name) for name in moved if not any(subgraphs(node))}
         node.output[:] = [exact.get(name, name) for name in node.output]
@@ -222,7 +222,7 @@ class _Widener:
         return node
 
     def _set_type(self, attribute: AttributeProto, elem_type: int) -> None:
-        """Say the dtype that a Cast is to; before opset 6 by its name."""
+        """Set the dtype of a Cast, by its name before opset 6."""
         attribute.Clear()
         attribute.name = "to"
         if self.imports[""] < 6:
@@ -238,7 +238,7 @@ class _Widener:
 
 
 def _widen_type(proto: TypeProto) -> None:
-    """Let a type be of double where it is of float, in sequences and optionals too."""
+    """Change float to double in a type, in sequences and optionals too."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         if proto.tensor_type.elem_type == TensorProto.FLOAT:
@@ -249,9 +249,9 @@ def _widen_type(proto: TypeProto) -> None:
 
 @cache
 def _noise_function() -> FunctionProto:
-    """A function that gives each element of a tensor its own error.
+    """Return a function that gives each element of a tensor its own error.
 
-    The errors are what is left of large sines of positions, which is as good as random.
+    The errors are the fractions of large sines of positions, which look random.
     """
     return parser.parse_function(
         f'''<domain: "{_DOMAIN}", opset_import: ["": 17]> {_NOISE} <phase> (x) => (y) {{

@@ -1,7 +1,7 @@
 """Differences of indices that near-equal values explain.
 
 Where two elements are nearly equal, rounding decides which of them is the largest, and all that
-follows from its position differs. So the second model's indices are taken for given:
+is computed from its index differs. So the first model is run with the second model's indices:
 
 - The values that it picked them from must agree with the first model's.
 - From exactly those values the first model's own node must pick exactly those indices. An index
@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from onnx import ModelProto, NodeProto, ValueInfoProto, helper
+from onnx import NodeProto
 
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.single_node import input_info, single_node_model
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.divergence import inner_values
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
@@ -39,12 +39,12 @@ _EXACT = Tolerance(exact=True)
 
 @dataclass(frozen=True, slots=True)
 class _PickingNode:
-    """A node that picks, and what the second model calls its values.
+    """A node that picks elements, and the second model's names for its values.
 
     Attributes:
         node: the first model's node.
-        data: what it picks from: the first model's names, and the second's.
-        picked: its outputs that are named: the first model's names, and the second's.
+        data: the inputs that it picks from: the first model's names, and the second's.
+        picked: its outputs that are used: the first model's names, and the second's.
     """
 
     node: NodeProto
@@ -53,8 +53,8 @@ class _PickingNode:
 
 
 def explained_outputs(
-    first: tuple[Source, str],
-    second: tuple[Source, str],
+    first: tuple[ModelSource, str],
+    second: tuple[ModelSource, str],
     outputs: Mapping[str, Any],
     feeds: Mapping[str, Any],
     near: Callable[[str, Any, Any], bool],
@@ -63,10 +63,10 @@ def explained_outputs(
 
     Args:
         first: the reference and the executor that runs it.
-        second: those on the other side; the same model in another executor, or another model.
-        outputs: what the second gave for the outputs that differ.
-        feeds: the inputs on which they do.
-        near: whether two values of the first model's name agree, what rounding explains included.
+        second: the same model and another executor, or another model and its executor.
+        outputs: the second model's outputs.
+        feeds: the inputs.
+        near: whether two values of a name of the first model agree but for rounding.
     """
     graph = ValueGraph(first[0])
     picks = list(_picks(graph, ValueGraph(second[0]), outputs))
@@ -96,10 +96,10 @@ def explained_outputs(
 def _picks(
     first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]
 ) -> Iterator[_PickingNode]:
-    """The nodes that outputs of the first model depend on and that pick, with their counterparts.
+    """Yield the picking nodes that outputs of the first model depend on, with their counterparts.
 
-    Values go by their names where the second model has them, else by the place of the node among
-    those of its operator.
+    Values are found by their names where the second model has them, else by the position of the
+    node among all of its operator.
     """
     behind = first.nodes_behind(outputs)
     read = {name for node in first.nodes for name in node.input} | set(outputs)
@@ -124,7 +124,7 @@ def _picks(
 def _paired(
     names: Sequence[str], own: Sequence[str], others: Sequence[str], second: ValueGraph
 ) -> dict[str, str]:
-    """Return the second model's names for values of a node: the same, or its own node's there."""
+    """Return the second model's names for values of a node: the same, or by their position."""
     found = {}
     for name in names:
         place = list(own).index(name)
@@ -135,12 +135,12 @@ def _paired(
 
 def _is_right(
     pick: _PickingNode,
-    first: tuple[Source, str],
+    first: tuple[ModelSource, str],
     mine: Mapping[str, Any],
     known: Mapping[str, Any],
     near: Callable[[str, Any, Any], bool],
 ) -> bool:
-    """Return whether the second model's choice is the first model's node's own, of its values."""
+    """Return whether the first model's node picks the same from the second model's values."""
     for name, other in pick.data.items():
         if name not in mine or not near(name, mine[name], known[other]):
             return False
@@ -148,7 +148,9 @@ def _is_right(
     given |= {name: known[other] for name, other in pick.data.items()}
     if any(name and name not in given for name in pick.node.input):
         return False
-    alone = Source(_alone(pick, first[0].skeleton, given), first[0].label, generated=True)
+    alone = ModelSource(
+        single_node_model(pick.node, given, first[0].skeleton), first[0].label, generated=True
+    )
     found = inner_values((alone, first[1]), list(pick.picked), given)
     return all(
         name in found and compare_values(found[name], known[other], _EXACT).agree
@@ -156,35 +158,17 @@ def _is_right(
     )
 
 
-def _alone(pick: _PickingNode, model: ModelProto, given: Mapping[str, Any]) -> ModelProto:
-    """A model of one node."""
-    graph = helper.make_graph(
-        [pick.node],
-        "alone",
-        [_declared(name, given[name]) for name in dict.fromkeys(pick.node.input) if name],
-        [ValueInfoProto(name=name) for name in pick.picked],
-    )
-    return helper.make_model(
-        graph, opset_imports=model.opset_import, ir_version=max(model.ir_version, 3)
-    )
-
-
-def _without(source: Source, nodes: Sequence[NodeProto], given: Mapping[str, Any]) -> Source:
-    """A model whose values that some nodes make are inputs."""
+def _without(
+    source: ModelSource, nodes: Sequence[NodeProto], given: Mapping[str, Any]
+) -> ModelSource:
+    """Return a model without some nodes, whose outputs become inputs."""
     model = source.whole()
     made = {name for node in nodes for name in node.output if name}
     kept = [node for node in model.graph.node if made.isdisjoint(node.output)]
     del model.graph.node[:]
     model.graph.node.extend(kept)
-    model.graph.input.extend(_declared(name, value) for name, value in given.items())
+    model.graph.input.extend(input_info(name, value) for name, value in given.items())
     outputs = [value for value in model.graph.output if value.name not in made]
     del model.graph.output[:]
     model.graph.output.extend(outputs)
-    return Source(model, source.label, base_dir=source.base_dir, generated=True)
-
-
-def _declared(name: str, value: Any) -> ValueInfoProto:
-    array = np.asarray(value)
-    return helper.make_tensor_value_info(
-        name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim
-    )
+    return ModelSource(model, source.label, base_dir=source.base_dir, generated=True)

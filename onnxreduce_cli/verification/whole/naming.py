@@ -1,4 +1,4 @@
-"""What messages call executors and models, and why an executor has not run one."""
+"""Names of executors in messages, and short reasons why one has not run a model."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from onnx import TensorProto, helper
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.schemas import newest_opset
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import open_isolated
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.results import Comparison, ExecutorRun
 
-#: The packages that hold ONNX Runtime, of which one is installed.
+#: The packages of ONNX Runtime; one of them is installed.
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
 
-#: What ONNX Runtime says of an opset or an IR version that is newer than itself, its limit last.
+#: ONNX Runtime's messages on a newer opset or IR version than it takes, its limit last.
 _OPSET = re.compile(r"ONNX Runtime only \*guarantees\* support .* is till opset (\d+)")
 _IR_VERSION = re.compile(r"Unsupported model IR version: \d+, max supported IR version: (\d+)")
 
-#: Where in its own source ONNX Runtime found something wrong: file, line, and function.
+#: The place in ONNX Runtime's source that its messages begin with: file, line, and function.
 _SOURCE = re.compile(r"(Load model from .* failed: ?)?/onnxruntime_src/\S+:\d+ .*?\)(?: const)? ")
 
 
 @cache
 def executor_name(executor: str) -> str:
-    """An executor's name and, of ONNX Runtime, its version."""
+    """Return an executor's name, with the version of ONNX Runtime."""
     if executor != "onnxruntime":
         return "NumPy"
     for package in _PACKAGES:
@@ -42,9 +42,9 @@ def executor_name(executor: str) -> str:
     return "ONNX Runtime"
 
 
-def short_message(said: Exception | str, source: Source) -> str:
-    """Return an executor's words on a model, short, with the model's name in place of its path."""
-    text = str(said)
+def short_message(error: Exception | str, source: ModelSource) -> str:
+    """Return an executor's message on a model, short, with the model's label for its path."""
+    text = str(error)
     limit = _OPSET.search(text)
     if limit is not None:
         return f"it takes opsets up to {limit[1]}"
@@ -60,9 +60,9 @@ def short_message(said: Exception | str, source: Source) -> str:
 
 @cache
 def _newest_opset() -> int | None:
-    """The newest opset that ONNX Runtime takes, by what it says of a newer one; else None.
+    """Return the newest opset that ONNX Runtime takes, from its message on a newer one, or None.
 
-    Of the two, a model's IR version is what it refuses first.
+    Of a newer model it refuses the IR version first, so it gets one of an old IR version.
     """
     graph = helper.make_graph(
         [helper.make_node("Identity", ["x"], ["y"])],
@@ -73,7 +73,7 @@ def _newest_opset() -> int | None:
     imports = [helper.make_opsetid("", newest_opset())]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     try:
-        open_isolated(Source(model, "m", generated=True), "onnxruntime").run(
+        open_isolated(ModelSource(model, "m", generated=True), "onnxruntime").run(
             {"x": np.zeros(1, np.float32)}, ["y"]
         )
     except CannotRunError as error:
@@ -83,11 +83,11 @@ def _newest_opset() -> int | None:
 
 
 def judged_by(report: Sequence[Comparison], runs: Sequence[ExecutorRun], pair: bool) -> str:
-    """The executors that compared, such as ``NumPy only: ONNX Runtime 1.31.1 takes ...``.
+    """Return the executors that compared, such as ``NumPy only: ONNX Runtime 1.31.1 takes ...``.
 
     Args:
         report: the comparisons.
-        runs: how each executor fared with each model.
+        runs: the runs of each model in each executor.
         pair: whether two models are compared, and not two executors on one.
     """
     found = [item for item in report if not pair or item.first[0] != item.second[0]]

@@ -1,34 +1,34 @@
-"""Finding the random results of a model, which cannot be compared."""
+"""The random outputs of a model, which cannot be compared."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.graph.random_operators import is_random
-from onnxreduce_cli.model.graph.scope import subgraphs, with_inner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.model.graph.scope import with_inner
+from onnxreduce_cli.model.graph.used_values import used_values
+from onnxreduce_cli.verification.running.source import ModelSource
 
 
-def random_outputs(source: Source) -> set[str]:
-    """The outputs that depend on a random operator."""
+def random_outputs(source: ModelSource) -> set[str]:
+    """Return the outputs that depend on a random operator."""
     model = source.skeleton
     off = {tensor.name for tensor in model.graph.initializer if not _is_set(tensor)}
     opset = default_opset(model)
     functions = _random_functions(model)
     tainted: set[str] = set()
     for node in model.graph.node:
-        if _random(node, opset, functions, off) or not tainted.isdisjoint(_names(node)):
+        if _random(node, opset, functions, off) or not tainted.isdisjoint(used_values([node])):
             tainted.update(node.output)
     return tainted & set(source.outputs)
 
 
 def _random_functions(model: ModelProto) -> set[tuple[str, str]]:
-    """The functions, by domain and name, whose results may be random."""
+    """Return the functions, by domain and name, whose outputs may be random."""
     callers: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     found: set[tuple[str, str]] = set()
     for function in model.functions:
@@ -53,15 +53,8 @@ def _is_set(tensor: TensorProto) -> bool:
 def _random(
     node: NodeProto, opset: int | None, functions: set[tuple[str, str]], off: set[str]
 ) -> bool:
-    """Return whether a node's results, or those of nodes in its subgraphs, may be random."""
+    """Return whether a node, or one in its subgraphs, may be random."""
     return any(
         (item.domain, item.op_type) in functions or is_random(item, opset, off)
         for item in with_inner([node])
     )
-
-
-def _names(node: NodeProto) -> Iterator[str]:
-    """The names that a node and its subgraphs read, the outputs of these included."""
-    for item in with_inner([node]):
-        yield from item.input
-        yield from (value.name for _, graph in subgraphs(item) for value in graph.output)

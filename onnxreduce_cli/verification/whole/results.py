@@ -1,4 +1,4 @@
-"""The results of verifying, as data."""
+"""The report of comparing models, as data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Trial:
         number: counted from 0.
         values: the value profile that drawn inputs have; ``given`` where all were given.
         shapes: by input, the shape; None for what is no tensor.
-        void: why nothing could be learned from it; empty if something was.
+        void: why no outputs could be compared; empty if some were.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Comparison(Serializable):
     Attributes:
         output: its name.
         first: model and executor on one side, as ``(model, executor)``.
-        second: those on the other side.
+        second: model and executor on the other side.
         trials: how many trials both sides ran.
         errors: the errors over all trials.
         explained: what explains every difference beyond the tolerance; empty if nothing does, or
@@ -83,10 +83,10 @@ class Divergence:
     Attributes:
         value: its name; the same in both models.
         first: model and executor on one side.
-        second: those on the other side.
-        errors: how it differs, on the one set of inputs that was looked at.
-        first_nodes: the nodes that make it from values that agree, each as name and operator.
-        second_nodes: those of the second model.
+        second: model and executor on the other side.
+        errors: how it differs, on one set of inputs.
+        first_nodes: the nodes that compute it from values that agree, each as name and operator.
+        second_nodes: the same nodes of the second model.
     """
 
     value: str
@@ -122,14 +122,14 @@ class VerifyReport(Serializable):
         a: the first model's label.
         b: the second model's; None if there is only one.
         interface: how the models' inputs and outputs differ; nothing was run if they do.
-        runs: how each executor fared with each model.
+        runs: the runs of each model in each executor.
         trials: the sets of inputs.
         comparisons: each output between the two models, and between the executors on each.
         divergence: where the models differ first, if they do.
         disagreements: where the executors differ on one model.
-        remarks: what else a reader should know.
-        warnings: what the comparison says less of than it seems to.
-        equivalent: whether they agree; None if nothing could tell.
+        remarks: further remarks.
+        warnings: what the comparison does not cover.
+        equivalent: whether they agree; None if nothing could be compared.
         by: the executors that compared, and why one did not; empty if none did.
         saved: the folder that holds the failing inputs, if they were kept.
     """
@@ -152,19 +152,19 @@ class VerifyReport(Serializable):
 
     @property
     def exit_code(self) -> int:
-        """0 if they agree, 1 if not, 3 if nothing could tell."""
+        """0 if they agree, 1 if not, 3 if nothing could be compared."""
         if self.equivalent is None:
             return UNKNOWN
         return EQUIVALENT if self.equivalent else DIFFERENT
 
     @property
     def verdict(self) -> str:
-        """What was found, in capitals."""
+        """The verdict in capitals."""
         found = {None: "NOT VERIFIED", True: "EQUIVALENT", False: "NOT EQUIVALENT"}
         return found[self.equivalent]
 
     def __repr__(self) -> str:
-        """What was found, of which models, on how many inputs."""
+        """Return the verdict, the models, and the number of trials."""
         models = self.a if self.b is None else f"{self.a} and {self.b}"
         return f"<VerifyReport {self.verdict}: {models}, {count(len(self.trials), 'trial')}>"
 
@@ -178,7 +178,7 @@ class VerifyReport(Serializable):
 
 
 class VerificationError(ConversionError):
-    """The converted model is not the same function as the original, or nothing could tell.
+    """The converted model is not the same function as the original, or nothing could be compared.
 
     Attributes:
         report: how the two models compare.

@@ -1,9 +1,9 @@
-"""Differences that rounding explains, judged against a run with the model's floats as doubles.
+"""Differences that rounding explains, judged by runs in double precision.
 
-A deep or ill-conditioned model amplifies rounding errors beyond any fixed tolerance. How far is
-seen by bringing errors of a unit in the last place into every value of the model in double: as far
-as these move an output, and some times that, rounding in float may. Two models are the same
-function if they agree in double.
+A deep or ill-conditioned model amplifies rounding errors beyond any fixed tolerance. To measure
+that, each value of the model in double gets an error of a unit in the last place of a float:
+rounding may move an output some times as far as these errors do. Two models are the same function
+if they agree in double.
 """
 
 from __future__ import annotations
@@ -15,30 +15,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from onnxreduce_cli.model.graph.values import is_float
 from onnxreduce_cli.verification.compare.outcomes import Side
-from onnxreduce_cli.verification.compare.values import Tolerance, compare_values, is_float
+from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import open_isolated
+from onnxreduce_cli.verification.running.runtime import Runner
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 
 Array = npt.NDArray[Any]
 
-#: How many times as far as the errors brought in rounding may move an output: many values add up
-#: in an order that differs.
+#: How many times as far as the added errors rounding may move an output: sums of many values are
+#: taken in other orders.
 _FACTOR = 10.0
 
 
 class Rounding:
-    """Judges differences by runs of the models in double, which are kept.
+    """Judges differences by runs of the models in double, whose values are kept.
 
     Attributes:
         sources: the models.
         feeds: the inputs of each trial.
     """
 
-    def __init__(self, sources: Mapping[Side, Source], feeds: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, sources: Mapping[Side, ModelSource], feeds: Sequence[Mapping[str, Any]]
+    ) -> None:
         self._sources = sources
         self._feeds = feeds
         self._runners: dict[tuple[Side, bool], Runner | None] = {}
@@ -52,9 +55,9 @@ class Rounding:
         Args:
             number: of the trial.
             name: the value of the main graph that differs.
-            values: what the two runs gave.
-            sides: the models that they ran.
-            tolerance: the allowed difference of values. One that a caller states is the last word.
+            values: its values in the two runs.
+            sides: the models that ran.
+            tolerance: the allowed difference of values. Beyond a caller's, nothing is explained.
         """
         if tolerance.exact or (tolerance.rtol, tolerance.atol, tolerance.ulp) != (None, None, None):
             return False
@@ -76,13 +79,13 @@ class Rounding:
         )
 
     def distance(self, number: int, name: str, value: Any) -> float:
-        """Return how far a run is from the one in double that `explains` judged it by."""
+        """Return how far a value is from the one in double."""
         exact = self._value(Side.REFERENCE, False, number, name)
         assert exact is not None
         return _distance(value, exact)
 
     def _value(self, side: Side, noise: bool, number: int, name: str) -> Array | None:
-        """A value of a model in double; None where it has none, or cannot be run."""
+        """Return a value of a model in double; None where it has none, or cannot be run."""
         key = (side, noise, number, name)
         if key not in self._found:
             self._found[key] = self._run(side, noise, number, name)
@@ -92,7 +95,7 @@ class Rounding:
         source = self._sources[side]
         feeds = self._feeds[number]
         if not set(feeds) <= set(source.inputs):
-            return None  # Defaults that are overridden are none in double.
+            return None  # In double, inputs with defaults are gone.
         wide = {name: _widened(value) for name, value in feeds.items()}
         runner = self._runner(side, noise)
         try:
@@ -100,7 +103,7 @@ class Rounding:
         except (CannotRunError, RunFailedError):
             return None
         finally:
-            if noise and runner is not None:  # To make it again takes less than memory for both.
+            if noise and runner is not None:  # Opened again when needed: two take much memory.
                 del runner, self._runners[side, noise]
         return found if isinstance(found, np.ndarray) else None
 
@@ -115,7 +118,7 @@ class Rounding:
 
 
 def _distance(first: Array, second: Array) -> float:
-    """The largest distance of two elements that are finite; 0 where there are none."""
+    """Return the largest distance of two finite elements; 0 where there are none."""
     with np.errstate(all="ignore"):
         apart = np.abs(first.astype(np.float64) - second.astype(np.float64))
     return float(np.max(apart, where=np.isfinite(apart), initial=0.0))
@@ -124,7 +127,7 @@ def _distance(first: Array, second: Array) -> float:
 def _near(
     value: Array, exact: Array, tolerance: Tolerance, spread: float, dtype: np.dtype[Any]
 ) -> bool:
-    """Return whether a value is as near to the one in double as the tolerance and rounding let."""
+    """Return whether a value is within the tolerance and `spread` of the one in double."""
     with np.errstate(all="ignore"):
         first, second = value.astype(dtype), exact.astype(dtype)
     finite = np.abs(second.astype(np.float64))
@@ -135,7 +138,7 @@ def _near(
 
 
 def _widened(value: Any) -> Any:
-    """An input of floats as doubles."""
+    """Return an input with floats as doubles."""
     if isinstance(value, list):
         return [_widened(item) for item in value]
     is_single = isinstance(value, np.ndarray) and value.dtype == np.float32

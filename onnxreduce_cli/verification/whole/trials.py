@@ -1,4 +1,4 @@
-"""Running whole models in executors on the same inputs, given or drawn."""
+"""Runs of whole models in executors on the same inputs, given or drawn."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.model.graph.values import numpy_dtype
+from onnxreduce_cli.verification.compare.loop import (
+    InputRequest,
+    Inputs,
+    Run,
+    compare_models,
+    draw_runs,
+)
 from onnxreduce_cli.verification.compare.outcomes import (
     Judgement,
     RunKey,
@@ -24,15 +31,18 @@ from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs.drawing import LARGEST, Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import profile
-from onnxreduce_cli.verification.isolated import end_large, let_go, open_isolated
-from onnxreduce_cli.verification.running.loop import Inputs, Run, Wanted, compare_models, draw_runs
-from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import (
+    close_unused_models,
+    end_large_worker,
+    open_isolated,
+)
+from onnxreduce_cli.verification.running.runtime import Runner
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.naming import short_message
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from onnxreduce_cli.verification.whole.results import ExecutorRun, Trial
 
-#: Of tensors of more elements one is drawn for a batch, and of more than these none.
+#: Elements above which a tensor gets a batch of one, and above which none is drawn.
 _MANY, _MOST = 1 << 24, 1 << 28
 
 
@@ -42,17 +52,17 @@ class Trials:
 
     Attributes:
         sources: the models.
-        executors: those that run each.
+        executors: the executors that run each.
         tolerance: the allowed difference of values.
         progress: called with the steps done, the steps in all, and the current one.
         casting: whether the second model may take and give other dtypes than the first.
         runs: the runs, one for each set of inputs.
         random: the outputs that are random, which are not compared.
         reasons: why an executor could not run a model at all.
-        unfit: what a user can do about inputs that no executor accepts; empty where one does.
+        unfit: the advice where no executor accepts any inputs; empty where one does.
     """
 
-    sources: dict[Side, Source]
+    sources: dict[Side, ModelSource]
     executors: tuple[str, ...]
     tolerance: Tolerance
     progress: Progress | None = None
@@ -65,7 +75,7 @@ class Trials:
 
     @property
     def names(self) -> list[str]:
-        """The outputs that are compared."""
+        """Return the outputs that are compared."""
         return [name for name in self.sources[Side.REFERENCE].outputs if name not in self.random]
 
     def run(
@@ -85,7 +95,7 @@ class Trials:
         drawer = Drawer(reference, dims)
         plan = _plan(given, reference, trials, special)
         if not all(inputs for inputs, _ in plan):
-            # Said before an executor opens the model, which may take as much memory.
+            # Raised before an executor opens the model, which may take as much memory.
             choices = list(drawer.choices(0, np.random.default_rng(seed)))
             if all(drawer.elements(_with_small_batch(drawer, item)) > _MOST for item in choices):
                 raise _too_large(drawer, choices)
@@ -109,9 +119,9 @@ class Trials:
     def _drawn(
         self, executor: str, drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int, total: int
     ) -> list[Run]:
-        """Return the runs of the first model on inputs that are drawn such that it accepts them."""
+        """Return runs of the first model on inputs drawn for it."""
         if self._done:
-            end_large()
+            end_large_worker()
         source, key = self.sources[Side.REFERENCE], (Side.REFERENCE, executor)
         names = list(source.outputs)
 
@@ -132,7 +142,7 @@ class Trials:
         return found
 
     def _complete(self, found: Iterable[Run], steps: int, total: int) -> list[Run]:
-        """Add the outcomes of all that has not run the inputs yet."""
+        """Add the outcomes of the models and executors that have not run the inputs yet."""
         runs = list(found)
         for executor in self.executors:
             for side in self.sources:
@@ -142,11 +152,11 @@ class Trials:
                 outcomes = self._stage(key, partial(self._run_all, key, runs), steps, total)
                 for run, outcome in zip(runs, outcomes or (), strict=False):
                     run.outcomes[key] = outcome
-            end_large()
+            end_large_worker()
         return runs
 
     def _stage(self, key: RunKey, work: Callable[[], list[Any]], steps: int, total: int) -> Any:
-        """Let an executor open a model and run it; None where it cannot."""
+        """Do some work of an executor on a model; return None where it cannot run it."""
         source = self.sources[key[0]]
         if self.progress is not None:
             self.progress(min(self._done, total), total, f"{source.label} in {key[1]}")
@@ -157,7 +167,7 @@ class Trials:
             self.reasons[key] = short_message(error, source)
             return None
         finally:
-            let_go()  # One model in memory at a time.
+            close_unused_models()  # One model in memory at a time.
 
     def _run_all(self, key: RunKey, runs: Sequence[Run]) -> list[RunOutcome]:
         """Run a model on the inputs of every trial."""
@@ -174,17 +184,17 @@ class Trials:
         return found
 
     def trials(self) -> Iterator[Trial]:
-        """Return what a report says of each set of inputs."""
+        """Yield each set of inputs for the report."""
         for number, run in enumerate(self.runs):
             yield Trial(number, run.values, _shapes(run.feeds))
 
     def why_void(self, number: int) -> str:
-        """Return why nothing could be learned from a set of inputs."""
+        """Return why no outputs could be compared on a set of inputs."""
         reasons = [item.failure for item in self.runs[number].outcomes.values() if item.failure]
         return reasons[0] if reasons else "no two results to compare"
 
     def executor_runs(self) -> Iterator[ExecutorRun]:
-        """Return how each executor fared with each model."""
+        """Yield the runs of each model in each executor for the report."""
         for side, source in self.sources.items():
             for executor in self.executors:
                 key = (side, executor)
@@ -195,13 +205,13 @@ class Trials:
                 yield ExecutorRun(source.label, executor, ran, reason)
 
 
-def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[Wanted]:
-    """The sets of inputs to be drawn, with random numbers of its own for each."""
+def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[InputRequest]:
+    """Yield the requests for inputs, each with random numbers of its own."""
     for number, (given, values) in enumerate(plan):
         rng = np.random.default_rng((seed, number))
         choices = list(drawer.choices(number, rng))
         draw = partial(_draw, drawer, given, values, rng)
-        yield Wanted(values, choices[:1] if values == "given" else choices, draw)
+        yield InputRequest(values, choices[:1] if values == "given" else choices, draw)
 
 
 def _draw(
@@ -225,9 +235,9 @@ def cast_values(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any
 
 
 def _plan(
-    given: list[Inputs], source: Source, trials: int, special: bool
+    given: list[Inputs], source: ModelSource, trials: int, special: bool
 ) -> list[tuple[Inputs, str]]:
-    """For each trial the inputs that are given, and the profile of those that are not."""
+    """Return for each trial the given inputs, and the value profile of the others."""
     plan: list[tuple[Inputs, str]] = []
     for inputs in given:
         if source.inputs and set(source.inputs) <= set(inputs):
@@ -247,7 +257,7 @@ def _too_large(drawer: Drawer, choices: Sequence[ShapeChoice]) -> InputError:
 
 
 def _with_small_batch(drawer: Drawer, choice: ShapeChoice) -> ShapeChoice:
-    """A way to draw inputs, with a batch of one where they would be large."""
+    """Return a choice of shapes, with a batch of one where tensors would be large."""
     if drawer.elements(choice) <= _MANY:
         return choice
     first = [name for name in drawer.symbols if name not in choice.sizes][:1]
@@ -255,7 +265,7 @@ def _with_small_batch(drawer: Drawer, choice: ShapeChoice) -> ShapeChoice:
 
 
 def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:
-    """Return what a user can do where a model accepts no inputs."""
+    """Return the advice where a model accepts no inputs."""
     if all(values == "given" for _, values in plan):
         return "the model does not accept the inputs given"
     symbols = [name for name in drawer.symbols if name not in drawer.dims]

@@ -1,32 +1,32 @@
-"""A model's main graph as a network of values."""
+"""The values of a model's main graph, and the nodes that compute them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Set
 
 from onnx import NodeProto
 
 from onnxreduce_cli.model.graph.used_values import used_values
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 
 #: Operators that read nothing but the shape of their input.
 OF_SHAPES = frozenset({"Shape", "Size"})
 
-#: No more nodes are named than these.
+#: The most nodes that are named.
 _NAMED = 12
 
 
 class ValueGraph:
-    """The values of a model's main graph, and what each is made from.
+    """The values of a model's main graph, each with the node that computes it.
 
     Attributes:
         nodes: the nodes.
-        positions: by the identity of a node, its position among those.
-        producers: the node that makes each value.
+        positions: by the identity of a node, its position among them.
+        producers: by value, the node that computes it.
         order: the values in topological order.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ModelSource) -> None:
         self.producers: dict[str, NodeProto] = {}
         # Kept, so that no other object gets the identity of one.
         self.nodes = list(source.skeleton.graph.node)
@@ -36,72 +36,45 @@ class ValueGraph:
                 if name:
                     self.producers[name] = node
         self.order = list(self.producers)
+        self._used: dict[int, list[str]] = {}
 
-    @staticmethod
-    def reads(node: NodeProto) -> list[str]:
-        """The names that a node reads, its subgraphs included."""
-        return used_values([node])
+    def reads(self, node: NodeProto) -> list[str]:
+        """Return the values that a node uses, its subgraphs included."""
+        position = self.positions[id(node)]
+        if position not in self._used:
+            self._used[position] = used_values([node])
+        return self._used[position]
+
+    def nodes_between(
+        self, names: Iterable[str], known: Collection[str] = ()
+    ) -> Iterator[NodeProto]:
+        """Yield each node that computes `names` from values among `known`, or from inputs."""
+        waiting, seen = list(names), set[int]()
+        while waiting:
+            node = self.producers.get(waiting.pop())
+            if node is not None and id(node) not in seen:
+                seen.add(id(node))
+                yield node
+                waiting += [name for name in self.reads(node) if name not in known]
 
     def ancestors(self, name: str) -> set[str]:
-        """Every value that `name` is made from, itself left out."""
-        found: set[str] = set()
-        waiting = [name]
-        while waiting:
-            node = self.producers.get(waiting.pop())
-            for read in used_values([node]) if node is not None else ():
-                if read not in found:
-                    found.add(read)
-                    waiting.append(read)
-        return found
+        """Return every value that `name` is computed from."""
+        return {read for node in self.nodes_between([name]) for read in self.reads(node)}
 
     def nodes_behind(self, names: Iterable[str]) -> set[int]:
-        """The nodes, by their positions, that values are made by, directly or not."""
-        found: set[int] = set()
-        seen: set[str] = set()
-        waiting = list(names)
-        while waiting:
-            node = self.producers.get(waiting.pop())
-            position = None if node is None else self.positions[id(node)]
-            if node is None or position is None or position in found:
-                continue
-            found.add(position)
-            fresh = [name for name in used_values([node]) if name not in seen]
-            seen.update(fresh)
-            waiting += fresh
-        return found
+        """Return the positions of the nodes that values are computed by."""
+        return {self.positions[id(node)] for node in self.nodes_between(names)}
 
-    def sources(self, name: str, known: set[str]) -> set[str]:
+    def sources(self, name: str, known: Set[str]) -> set[str]:
         """Return the values among `known` that `name` is computed from with none between."""
-        return self.walk(name, known)[0]
+        nodes = self.nodes_between([name], known)
+        return {read for node in nodes for read in self.reads(node) if read in known}
 
-    def made(self, name: str, known: set[str]) -> tuple[str, ...]:
-        """The nodes that make `name` from values among `known`, in order."""
-        nodes = {id(node) for node in self.walk(name, known)[1]}
-        ordered: dict[int, NodeProto] = {}
-        for value in self.order:
-            node = self.producers[value]
-            if id(node) in nodes:
-                ordered[id(node)] = node
-        names = [f"{_called(node)} ({node.op_type})" for node in ordered.values()]
-        return tuple(names[-_NAMED:])
-
-    def walk(self, name: str, known: set[str]) -> tuple[set[str], list[NodeProto]]:
-        """Return the values among `known` that `name` is computed from, and the nodes between."""
-        ends: set[str] = set()
-        nodes: list[NodeProto] = []
-        waiting, seen = [name], {name}
-        while waiting:
-            node = self.producers.get(waiting.pop())
-            if node is None:
-                continue
-            nodes.append(node)
-            for read in used_values([node]):
-                if read in known:
-                    ends.add(read)
-                elif read not in seen:
-                    seen.add(read)
-                    waiting.append(read)
-        return ends, nodes
+    def made(self, name: str, known: Set[str]) -> tuple[str, ...]:
+        """Return the nodes that compute `name` from values among `known`, in order."""
+        positions = sorted(self.positions[id(node)] for node in self.nodes_between([name], known))
+        nodes = [self.nodes[position] for position in positions]
+        return tuple(f"{_called(node)} ({node.op_type})" for node in nodes[-_NAMED:])
 
 
 def _called(node: NodeProto) -> str:

@@ -1,4 +1,4 @@
-"""What the runs of a verification say of the models, as a report."""
+"""The verdict on two models, or on two executors, from runs on the same inputs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from onnxreduce_cli.text import listed
 from onnxreduce_cli.verification.compare.outcomes import RunKey, Side
 from onnxreduce_cli.verification.compare.values import Errors, compare_values
 from onnxreduce_cli.verification.inputs.files import write_inputs
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.runtime import EXECUTORS
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import indices
 from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence
@@ -39,14 +39,14 @@ _Difference = tuple[int, str, RunKey, RunKey]
 
 
 class Verdict:
-    """Compares what has run.
+    """Compares the outputs of runs.
 
     Attributes:
         ran: the runs.
     """
 
     def __init__(self, ran: Trials) -> None:
-        """Explain what differs, as far as that goes."""
+        """Find what explains differences."""
         self.ran = ran
         self._pair = Side.CANDIDATE in ran.sources
         self._names = ran.names
@@ -60,11 +60,11 @@ class Verdict:
         self._agreed = {where: self._agree(*where) for where in self._judged}
 
     @property
-    def _reference(self) -> Source:
+    def _reference(self) -> ModelSource:
         return self.ran.sources[Side.REFERENCE]
 
     def _explain(self) -> Iterator[tuple[_Difference, str]]:
-        """Yield what explains differences; of two runs, up to the first that nothing explains."""
+        """Yield explanations of differences; of two runs, up to the first without one."""
         unexplained: set[tuple[RunKey, RunKey]] = set()
         for (number, name), judgement in self._judged.items():
             for first, second, errors in judgement.compared():
@@ -89,7 +89,7 @@ class Verdict:
         return all(found) if found else None
 
     def report(self, save_failure: str | None) -> VerifyReport:
-        """Compare everything that ran.
+        """Return the report.
 
         Args:
             save_failure: a folder for the first inputs that differ; None to keep none.
@@ -123,7 +123,7 @@ class Verdict:
         )
 
     def _trials(self) -> Iterator[Trial]:
-        """The sets of inputs, and of those that showed nothing why they did not."""
+        """Yield the sets of inputs, with a reason where no outputs could be compared."""
         for trial in self.ran.trials():
             void = all(self._agreed[trial.number, name] is None for name in self._names)
             yield replace(trial, void=self.ran.why_void(trial.number)) if void else trial
@@ -137,16 +137,16 @@ class Verdict:
                     for first, second, errors in self._judged[number, name].compared()
                     if not errors.agree and (number, name, first, second) not in self._explained
                 ]
-                # The NumPy executor's word comes after ONNX Runtime's, and counts for more.
+                # The NumPy executor comes after ONNX Runtime, and counts for more.
                 return [item for item in wrong if (item[2][0] is not item[3][0]) == self._pair][-1]
         return None
 
     def _has_divergence(self, failing: _Difference) -> bool:
-        """Return whether a failure is of two models or an inner value: no disagreement tells."""
+        """Return whether the report has a divergence beside those of disagreements."""
         return self._pair or failing[1] not in self._names
 
     def _runs_compared(self) -> tuple[RunKey, RunKey]:
-        """The two runs whose inner values are compared."""
+        """Return the two runs whose inner values are compared."""
         pairs = [
             (first, second)
             for judgement in self._judged.values()
@@ -187,7 +187,7 @@ class Verdict:
         return replace(found, differing=(found.differing[0], numbers[found.differing[1]]))
 
     def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[Comparison]:
-        """The errors of each output between two runs, added up over trials, outputs in order."""
+        """Yield the errors of each output between two runs, added up over trials, in order."""
         totals: dict[tuple[str, RunKey, RunKey], tuple[int, Errors]] = {}
         explanations: dict[tuple[str, RunKey, RunKey], list[str]] = {}
         for (number, name), judgement in self._judged.items():
@@ -204,7 +204,7 @@ class Verdict:
             yield Comparison(name, *sides, count, errors, explained)
 
     def _disagreements(self, comparisons: Sequence[Comparison]) -> Iterator[Disagreement]:
-        """For each model the first output on which executors differ, if there is one."""
+        """Yield for each model the first output on which executors differ, if there is one."""
         reported: set[Side] = set()
         for (number, name), judgement in self._judged.items():
             for side, errors in judgement.deviations.items():
@@ -271,7 +271,7 @@ class Verdict:
     def _of_rounding(
         self, first: RunKey, second: RunKey, far_off: Mapping[str, list[float]]
     ) -> str:
-        """What is said of outputs in which two runs differ as rounding explains."""
+        """Return the remark on outputs in which two runs differ by rounding."""
         names = listed([repr(name) for name in far_off])
         one, other = (f"{max(distances):.3g}" for distances in zip(*far_off.values(), strict=True))
         places = [executor_name(executor) for _, executor in (first, second)]
@@ -282,7 +282,7 @@ class Verdict:
         return (
             f"{' and '.join(places)} differ in {outputs} {names} by rounding alone, for which "
             f"neither model is at fault: they are {one} and {other} off what the first model gives "
-            "with its floats lifted to double"
+            "in double precision"
         )
 
     def _distance(self, number: int, name: str, run: RunKey) -> float:
@@ -295,20 +295,20 @@ class Verdict:
         void = ", ".join(f"{name!r} was {why}" for name, why in covered.void.items())
         nodes = covered.nodes
         share = f"{covered.by_outputs} of {nodes} nodes ({covered.by_outputs / nodes:.0%})"
-        text = f"output {void} in every trial, which proves nothing: outputs vouch for {share}"
+        text = f"output {void} in every trial, which proves nothing: the outputs cover {share}"
         if covered.differing is not None:
             yield f"{text}; inner values were compared, and {covered.differing[0]!r} differs"
         elif covered.by_all > covered.by_outputs:
             yield (
                 f"{text}; inner values were compared too, and with them {covered.by_all} of "
-                f"{nodes} ({covered.by_all / nodes:.0%}) are vouched for"
+                f"{nodes} ({covered.by_all / nodes:.0%}) are covered"
             )
         else:
-            yield f"{text}, and no inner value that both have says more"
+            yield f"{text}, and no inner value that both models have covers more"
 
 
 class _Explanations:
-    """Explains differences, each kind of them once for a trial.
+    """Explains differences by rounding, or by nearly equal values in another order.
 
     Attributes:
         rounding: the runs in double.
@@ -343,7 +343,7 @@ class _Explanations:
         return self.rounding.explains(number, name, values, sides, limit)
 
     def _explained(self, number: int, first: RunKey, second: RunKey) -> set[str]:
-        """The outputs of two runs that near-equal values explain."""
+        """Return the outputs of two runs that near-equal values explain."""
         key = (number, first, second)
         if key not in self._picked:
             values = self._ran.runs[number].outcomes[second].values or {}

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, TypeProto
 
 from onnxreduce_cli.executor import Executor
-from onnxreduce_cli.verification import InputError, verify
+from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
     LARGE,
@@ -21,7 +21,8 @@ from onnxreduce_cli.verification.inputs.profiles import (
     ZEROS,
     draw_array,
 )
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import model
 
 
@@ -30,7 +31,7 @@ def source(text: str, opset: int = 13) -> ModelProto:
 
 
 def drawn(found: ModelProto, trial: int = 0, dims: dict[str, int] | None = None) -> dict[str, Any]:
-    drawer = Drawer(Source(found, "m"), dims)
+    drawer = Drawer(ModelSource(found, "m"), dims)
     rng = np.random.default_rng(trial)
     return drawer.draw(next(drawer.choices(trial, rng)), ORDINARY, rng)
 
@@ -284,7 +285,7 @@ def test_drawing_is_deterministic() -> None:
 def test_what_cannot_be_drawn_is_told() -> None:
     found = source("g (float[N] x) => (float[N] y) { y = Relu(x) }")
     found.graph.input[0].type.tensor_type.elem_type = 0
-    drawer = Drawer(Source(found, "m"))
+    drawer = Drawer(ModelSource(found, "m"))
     with pytest.raises(InputError, match="cannot be drawn"):
         drawer.draw(ShapeChoice({}, 2), ORDINARY, np.random.default_rng(0))
 
@@ -295,7 +296,7 @@ def test_limits_of_the_model_are_met() -> None:
         "<int32[3] c = {50,-70,3000}> "
         "{ y = Less(x, c) \n w = ThresholdedRelu<alpha = 123.5>(z) }"
     )
-    drawer = Drawer(Source(source(text), "m"))
+    drawer = Drawer(ModelSource(source(text), "m"))
     rng = np.random.default_rng(0)
     feeds = drawer.draw(next(drawer.choices(0, rng)), NEAR_CONSTANTS, rng)
     for column, limit in enumerate((50, -70, 3000)):
@@ -323,4 +324,4 @@ def test_sequences_in_sequences_do_not_double_with_each_level() -> None:
 
 def test_axes_of_rank_0_require_a_size_as_those_in_a_list_do() -> None:
     found = source("g (float[a,b] x) => (float[b] y) <int64 axis = {0}> { y = Squeeze(x, axis) }")
-    assert Drawer(Source(found, "m")).hints == {"a": 1}
+    assert Drawer(ModelSource(found, "m")).hints == {"a": 1}

@@ -12,8 +12,9 @@ import pytest
 from onnx import numpy_helper
 
 from onnxreduce_cli.model.file import document as files
-from onnxreduce_cli.verification import InputError, read_inputs, write_inputs
 from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
+from onnxreduce_cli.verification.errors import InputError
+from onnxreduce_cli.verification.inputs.files import read_inputs, write_inputs
 
 MODEL = onnx.parser.parse_model(
     '<ir_version: 8, opset_import: ["": 18]>'

@@ -16,9 +16,11 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
-from onnxreduce_cli.verification import read_inputs, runtime, verify
-from onnxreduce_cli.verification.sites import batches as site_batches
+from onnxreduce_cli.verification.inputs.files import read_inputs
+from onnxreduce_cli.verification.running import runtime
+from onnxreduce_cli.verification.sites import site_runners
 from onnxreduce_cli.verification.sites.report import SiteReport
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests import contract
 from tests.support import check_sites, model
 
@@ -434,7 +436,7 @@ def test_the_report_is_data() -> None:
 
 
 def test_onnxruntimes_own_deviation_is_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = site_batches.SiteRunner.run_with
+    real = site_runners.SiteRunner.run_with
 
     def deviating(first, runners, sets, names):  # type: ignore[no-untyped-def]
         # As if the kernel of the newer version were wrong.
@@ -446,7 +448,7 @@ def test_onnxruntimes_own_deviation_is_a_remark(monkeypatch: pytest.MonkeyPatch)
             for results in real(first, runners, sets, names)
         ]
 
-    monkeypatch.setattr(site_batches.SiteRunner, "run_with", deviating)
+    monkeypatch.setattr(site_runners.SiteRunner, "run_with", deviating)
     report = checked(source(13, RIGHT["reduce_up"][2]), 18)
     assert report.ok
     assert report.bit_exact == 1

@@ -7,12 +7,12 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli import verification
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.distinct import distinct_sites
 from onnxreduce_cli.verification.inputs.profiles import constant_drawer
 from onnxreduce_cli.verification.sites.checking import check_conversion
+from onnxreduce_cli.verification.whole.equivalence import verify
 
 DIMS = [1] * 69 + [2]
 
@@ -56,15 +56,12 @@ def test_they_are_converted_and_what_cannot_be_tried_is_said(name: str, opset: i
             for item in check_conversion(distinct_sites(conversion, constant_drawer())).unchecked
         ]
         assert all("dimensions, and an array of NumPy has 64 at most" in item for item in said)
-    assert (
-        onnxreduce_cli.convert(MODELS[name], opset, check_conversion=False).opset_import[0].version
-        == opset
-    )
+    assert onnxreduce_cli.convert(MODELS[name], opset, check=False).opset_import[0].version == opset
 
 
 def test_nothing_is_known_of_what_they_compute() -> None:
     with pytest.raises(onnxreduce_cli.InputError, match="'x' has 70 dimensions") as caught:
-        verification.verify(MODELS["reduced"], trials=1)
+        verify(MODELS["reduced"], trials=1)
     assert caught.value.exit_code == 3
 
 
@@ -74,5 +71,5 @@ def test_no_elements_and_sizes_that_no_array_has(dims: str, dtype: str) -> None:
     found = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 16]>
         g ({dtype}[{dims}] x) => ({dtype}[n] y) {{ y = Identity(x) }}""")
     with pytest.raises(onnxreduce_cli.InputError, match="'x' has no elements, and") as caught:
-        verification.verify(found, trials=1)
+        verify(found, trials=1)
     assert caught.value.exit_code == 3

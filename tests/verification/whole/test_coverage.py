@@ -10,8 +10,8 @@ import pytest
 from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli.report.verify import verify_text
-from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.whole.coverage import void_of
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]>'
@@ -66,13 +66,13 @@ def test_a_head_of_zeros_hides_no_altered_weight() -> None:
     assert report.divergence.value == "v"
     assert verify_text(report).startswith("NOT EQUIVALENT")
     assert "output 'logits' was all 0 in every trial" in report.warnings[0]
-    assert "outputs vouch for 0 of 14 nodes (0%)" in report.warnings[0]
+    assert "the outputs cover 0 of 14 nodes (0%)" in report.warnings[0]
 
 
-def test_inner_values_vouch_where_the_output_does_not() -> None:
+def test_inner_values_cover_nodes_where_the_output_does_not() -> None:
     report = verify(attention(), attention())
     assert report.exit_code == 0
-    assert "with them 12 of 14 (86%) are vouched for" in report.warnings[0]
+    assert "with them 12 of 14 (86%) are covered" in report.warnings[0]
     assert "Warning: output 'logits' was all 0" in verify_text(report)
     assert verify(attention()).warnings == report.warnings
 
@@ -159,7 +159,7 @@ def test_void(values: list[Any], why: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["", "y = Neg(z)"])
-def test_inputs_that_are_given_back_as_they_are_need_no_node_to_vouch_for_them(body: str) -> None:
+def test_inputs_that_are_given_back_as_they_are_need_no_node_to_cover_them(body: str) -> None:
     outputs = "float[0] x, float[2] y" if body else "float[0] x"
     found = model(HEAD + f"g (float[0] x, float[2] z) => ({outputs}) {{ {body} }}")
     report = verify(found, found)

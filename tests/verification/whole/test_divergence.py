@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, helper
 
-from onnxreduce_cli.verification import Tolerance, verify
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import divergence
 from onnxreduce_cli.verification.whole.divergence import first_divergence
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import model
 
 
@@ -118,7 +119,7 @@ def test_nodes_without_shared_values_are_all_named() -> None:
 
 
 def test_in_either_executor_and_between_them() -> None:
-    first, second = Source(chain(60), "a"), Source(chain(60, 30), "b")
+    first, second = ModelSource(chain(60), "a"), ModelSource(chain(60, 30), "b")
     feeds = {"x": np.ones(2, np.float32)}
     for executors in (("numpy", "numpy"), ("onnxruntime", "numpy")):
         sides = [(s, e) for s, e in zip((first, second), executors, strict=True)]

@@ -15,17 +15,12 @@ from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.report.verify import verify_text
-from onnxreduce_cli.verification import (
-    CannotRunError,
-    InputError,
-    RunFailedError,
-    Tolerance,
-    read_inputs,
-    run,
-    verify,
-)
-from onnxreduce_cli.verification.isolated import IsolatedRunner
+from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.errors import CannotRunError, InputError, RunFailedError
+from onnxreduce_cli.verification.inputs.files import read_inputs
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner
 from onnxreduce_cli.verification.whole import trials
+from onnxreduce_cli.verification.whole.equivalence import run, verify
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'

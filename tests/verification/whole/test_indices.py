@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli.verification import Tolerance, VerifyReport, verify
+from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.whole.equivalence import verify
+from onnxreduce_cli.verification.whole.results import VerifyReport
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]>'

@@ -13,8 +13,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import divergence
 from onnxreduce_cli.verification.whole.divergence import InnerRunner
 from onnxreduce_cli.worker.process import end_current
@@ -53,10 +53,10 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def rows(source: Source, executor: str) -> tuple[Any, int]:
+def rows(source: ModelSource, executor: str) -> tuple[Any, int]:
     """The rows that a model takes, and by how many bytes the worker has grown."""
     end_current()
-    before = open_isolated(Source(CHAIN, "m"), executor).worker.memory
+    before = open_isolated(ModelSource(CHAIN, "m"), executor).worker.memory
     runner = open_isolated(source, executor, extra=["rows"])
     found = runner.run({"i": np.array([3, ROWS - 1])}, ["rows"])["rows"]
     return found, runner.worker.memory - before
@@ -76,24 +76,24 @@ def test_inner_values(weights: Path, tmp_path: Path, given: str, executor: str) 
         named = os.fsencode(tmp_path) + b"/\xff.onnx"
         os.link(weights, named)
         path.symlink_to(os.fsdecode(named))
-        assert Source(path, "m").in_place is None
+        assert ModelSource(path, "m").in_place is None
     if given == "external":
         path = tmp_path / "external.onnx"
         onnx.save(whole, path, save_as_external_data=True, location="w.bin")
         whole = onnx.load(weights)
-    found, grown = rows(Source(whole if given == "memory" else path, "m"), executor)
+    found, grown = rows(ModelSource(whole if given == "memory" else path, "m"), executor)
     assert np.array_equal(found, numpy_helper.to_array(whole.graph.initializer[0])[[3, -1]])
     if executor == "onnxruntime" and given not in ("memory", "link to no text"):
         assert grown < 4 * ROWS * WIDTH / 2, "the weights are mapped"
 
 
 def test_a_model_with_weights_elsewhere_too_is_as_it_is(weights: Path, tmp_path: Path) -> None:
-    assert Source(weights, "m").in_place is not None
+    assert ModelSource(weights, "m").in_place is not None
     whole = onnx.load(weights)
     constant = helper.make_node("Constant", [], ["c"], value=whole.graph.initializer[0])
     whole.graph.node.insert(0, constant)
     onnx.save(whole, tmp_path / "constant.onnx")
-    assert Source(tmp_path / "constant.onnx", "m").in_place is None
+    assert ModelSource(tmp_path / "constant.onnx", "m").in_place is None
     del whole.graph.node[0]
     small = numpy_helper.from_array(np.zeros((2, 2), np.float32), "small")
     small.data_location = onnx.TensorProto.EXTERNAL
@@ -102,11 +102,11 @@ def test_a_model_with_weights_elsewhere_too_is_as_it_is(weights: Path, tmp_path:
     (tmp_path / "small.bin").write_bytes(bytes(16))
     whole.graph.initializer.append(small)
     onnx.save(whole, tmp_path / "both.onnx")
-    source = Source(tmp_path / "both.onnx", "m")
+    source = ModelSource(tmp_path / "both.onnx", "m")
     assert source.in_place is None
     found, _ = rows(source, "onnxruntime")
     assert found.shape == (2, WIDTH)
-    assert Source(whole, "m").in_place is None
+    assert ModelSource(whole, "m").in_place is None
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The values beside outputs of each model that is opened."""
     found: list[list[str]] = []
 
-    def count(source: Source, executor: str, *, extra: Sequence[str]) -> IsolatedRunner:
+    def count(source: ModelSource, executor: str, *, extra: Sequence[str]) -> IsolatedRunner:
         found.append(list(extra))
         return open_isolated(source, executor, extra=extra)
 
@@ -123,7 +123,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_a_model_stays_open_for_the_same_values(opened: list[list[str]]) -> None:
-    inner = InnerRunner((Source(CHAIN, "m"), "onnxruntime"))
+    inner = InnerRunner((ModelSource(CHAIN, "m"), "onnxruntime"))
     for number in range(3):
         x = np.array([number, -number], np.float32)
         found = inner.values(["a", "y"], {"x": x})
@@ -133,7 +133,7 @@ def test_a_model_stays_open_for_the_same_values(opened: list[list[str]]) -> None
 
 
 def test_what_no_run_can_give_is_left_out_and_not_asked_for_again(opened: list[list[str]]) -> None:
-    inner = InnerRunner((Source(CHAIN, "m"), "onnxruntime"))
+    inner = InnerRunner((ModelSource(CHAIN, "m"), "onnxruntime"))
     x = np.array([1, -1], np.float32)
     assert set(inner.values(["a", "nowhere", "b"], {"x": x})) == {"a", "b"}
     assert opened == [["a", "nowhere", "b"], ["a"], ["nowhere", "b"], ["nowhere"], ["b"]]

@@ -11,7 +11,7 @@ import pytest
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.file.document import load
-from onnxreduce_cli.verification import verify
+from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import check_sites
 
 DATA = Path(os.path.dirname(onnx.__file__)) / "backend" / "test" / "data"

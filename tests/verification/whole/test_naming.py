@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import naming
 from onnxreduce_cli.verification.whole.naming import executor_name, short_message
 from tests.support import model
@@ -51,7 +51,7 @@ def test_executors_go_by_name_and_version() -> None:
 def test_reasons_are_short_and_name_no_path(said: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "tmp123.onnx"
     onnx.save(model(TEXT), path)
-    source = Source(path, "m", called="the model")
+    source = ModelSource(path, "m", called="the model")
     assert short_message(said.replace("PATH", str(path)), source) == expected
 
 
@@ -94,7 +94,7 @@ def test_of_opset_and_ir_version_the_opset_is_told_where_it_is_too_new(
     newest: int | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(naming, "_newest_opset", lambda: newest)
-    assert short_message(IR_VERSION, Source(model(TEXT), "m")) == expected
+    assert short_message(IR_VERSION, ModelSource(model(TEXT), "m")) == expected
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.report.verify import verify_text
-from onnxreduce_cli.verification import Tolerance, verify
 from onnxreduce_cli.verification.compare.outcomes import Side
-from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.equivalence import verify
 from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 from onnxreduce_cli.verification.whole.rounding import Rounding
 from tests.support import model
@@ -122,7 +123,7 @@ BODIES = {
 @pytest.mark.parametrize("what", BODIES)
 @pytest.mark.parametrize("noise", [False, True])
 def test_lifted(what: str, noise: bool) -> None:
-    found = Source(source(BODIES[what]), "m")
+    found = ModelSource(source(BODIES[what]), "m")
     x = np.linspace(-1, 2, 8).reshape(2, 4)
     expected = open_isolated(found, "numpy").run({"x": x.astype(np.float32)}, ["y"])["y"]
     wide = in_double(found, noise=noise)
@@ -135,7 +136,7 @@ def test_lifted(what: str, noise: bool) -> None:
 
 
 def test_lifted_rounds_no_more_and_noise_moves_each_element() -> None:
-    found = Source(source(FIRST), "m")
+    found = ModelSource(source(FIRST), "m")
     x = np.full((2, 4), 1 / 3)
     y, moved = (
         open_isolated(in_double(found, noise=noise), "numpy").run({"x": x}, ["y"])["y"]
@@ -153,12 +154,12 @@ def test_a_custom_operator_has_no_counterpart_in_double() -> None:
         "g (float[N] x) => (float[N] y) { t = own.f(x) \n y = Cast<to = 1>(t) }"
     )
     with pytest.raises(NotInDoubleError, match="'t' is not known"):
-        in_double(Source(found, "m"))
+        in_double(ModelSource(found, "m"))
 
 
 def explains(found: ModelProto, feeds: dict[str, Any], values: list[Any], name: str = "y") -> bool:
     """Whether rounding explains that a model and itself give these values."""
-    sources = dict.fromkeys(Side, Source(found, "m"))
+    sources = dict.fromkeys(Side, ModelSource(found, "m"))
     return Rounding(sources, [feeds]).explains(0, name, values, set(Side), Tolerance())
 
 
@@ -181,7 +182,7 @@ def test_what_rounding_explains(values: list[Any], expected: bool) -> None:
 
 
 def test_a_tolerance_that_is_stated_is_the_last_word() -> None:
-    sources = dict.fromkeys(Side, Source(source(FIRST), "m"))
+    sources = dict.fromkeys(Side, ModelSource(source(FIRST), "m"))
     values = [X + np.float32(0.1), X + np.float32(0.1001)]
     for tolerance in (Tolerance(exact=True), Tolerance(rtol=1), Tolerance(atol=1)):
         assert not Rounding(sources, [{"x": X}]).explains(0, "y", values, set(Side), tolerance)
@@ -213,7 +214,7 @@ def test_sequences_of_floats_are_doubles_too() -> None:
     )
     values = [X[0], X[0] * np.float32(1 + 1e-6)]
     assert explains(found, {"s": [X[0]]}, values)
-    rounding = Rounding(dict.fromkeys(Side, Source(found, "m")), [{"s": [X[0]]}])
+    rounding = Rounding(dict.fromkeys(Side, ModelSource(found, "m")), [{"s": [X[0]]}])
     assert rounding.explains(0, "y", values, set(Side), Tolerance())
     assert 0 < rounding.distance(0, "y", values[1]) < 1e-4
     assert rounding.distance(0, "y", values[0]) == 0

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from onnxreduce_cli.verification.compare.loop import InputRequest, Run, compare_models, draw_runs
 from onnxreduce_cli.verification.compare.outcomes import Judgement, RunKey, RunOutcome, Side
 from onnxreduce_cli.verification.inputs.drawing import ShapeChoice
-from onnxreduce_cli.verification.running.loop import Run, Wanted, compare_models, draw_runs
 
 #: Ways to draw inputs, by the size that they give to all dimensions.
 SIZES = (2, 3, 4, 5)
@@ -17,14 +17,14 @@ SIZES = (2, 3, 4, 5)
 KEY: RunKey = (Side.REFERENCE, "numpy")
 
 
-def wanted(count: int, *, times: int = 1, most: int = 9) -> Iterator[Wanted]:
+def wanted(count: int, *, times: int = 1, most: int = 9) -> Iterator[InputRequest]:
     """Sets of inputs that hold the size by which they were drawn, if that is not above `most`."""
 
     def draw(choice: ShapeChoice) -> dict[str, Any] | None:
         return {"size": choice.size} if choice.size <= most else None
 
     for number in range(count):
-        yield Wanted(f"set {number}", [ShapeChoice({}, size) for size in SIZES], draw, times)
+        yield InputRequest(f"set {number}", [ShapeChoice({}, size) for size in SIZES], draw, times)
 
 
 class Reference:

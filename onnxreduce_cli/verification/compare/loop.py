@@ -13,14 +13,14 @@ from onnxreduce_cli.verification.inputs.drawing import ShapeChoice
 Inputs = Mapping[str, Any]
 
 
-class Wanted(NamedTuple):
-    """One set of inputs that the reference is to accept.
+class InputRequest(NamedTuple):
+    """A request for one set of inputs that the reference accepts.
 
     Attributes:
         values: the value profile; ``given`` where nothing is drawn.
-        attempts: the ways to choose what the model leaves open, the most telling first.
-        draw: draws inputs in one of these ways; None where that would be too large.
-        times: how often each way is tried, as values decide too.
+        choices: the choices of shapes, the best tests first.
+        draw: draws inputs of one of these shapes; None where that would be too large.
+        times: how often each choice is tried, as values decide too.
     """
 
     values: str
@@ -31,7 +31,7 @@ class Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """One set of inputs, and what executors made of it.
+    """One set of inputs, and the outcomes of running it.
 
     Attributes:
         values: the value profile.
@@ -49,21 +49,23 @@ class Run:
 
 
 #: Runs the reference: its outcomes, and whether it accepts the inputs.
-Ask = Callable[[dict[str, Any]], tuple[dict[RunKey, RunOutcome], bool]]
+RunReference = Callable[[dict[str, Any]], tuple[dict[RunKey, RunOutcome], bool]]
 
 
-def draw_runs(wanted: Iterable[Wanted], ask: Ask, *, persistent: bool = False) -> Iterator[Run]:
+def draw_runs(
+    wanted: Iterable[InputRequest], run_reference: RunReference, *, persistent: bool = False
+) -> Iterator[Run]:
     """Draw each set of inputs until the reference accepts it.
 
     Args:
-        wanted: the sets; the next is asked for when the last is run.
-        ask: runs the reference.
-        persistent: whether all ways are tried for each set, even if none suited the first.
+        wanted: the sets; each is taken when the one before has run.
+        run_reference: runs the reference.
+        persistent: whether all choices are tried for each set, even if the first accepted none.
 
     Yields:
         for each set the run that was accepted, else the first; none where all are too large.
     """
-    # The way that the last set needed comes first.
+    # The choice that the last set needed comes first.
     level: int | None = 0
     accepted = False
     for item in wanted:
@@ -75,14 +77,14 @@ def draw_runs(wanted: Iterable[Wanted], ask: Ask, *, persistent: bool = False) -
             if feeds is None:
                 continue
             run = Run(item.values, feeds, False, {})
-            run.outcomes, run.accepted = ask(feeds)
+            run.outcomes, run.accepted = run_reference(feeds)
             first = first or run
             if run.accepted:
                 first, level, accepted = run, place, True
                 break
         else:
             if not accepted and not persistent:
-                # Larger sizes take long, and what no size suits is not looked for again.
+                # Larger sizes take long: where none is accepted, later sets try the first only.
                 level = None
         if first is not None:
             yield first
@@ -103,7 +105,7 @@ def compare_models(
         names: the outputs to be compared.
 
     Yields:
-        the runs with their judgements; where no executor accepts any inputs, those of the first.
+        the runs with their judgements; where no executor accepts inputs, the first one's runs.
     """
     runs: Iterable[Run] = ()
     for search in searches:
@@ -119,7 +121,7 @@ def compare_models(
 
 
 def _until_accepted(stream: Iterator[Run], refused: list[Run]) -> Run | None:
-    """Return the first run that was accepted; those before it are added to `refused`."""
+    """Return the first accepted run; add the runs before it to `refused`."""
     for run in stream:
         if run.accepted:
             return run

@@ -18,12 +18,17 @@ from onnx import ModelProto, helper
 
 from onnxreduce_cli.api.checks import prepare_checks
 from onnxreduce_cli.report.verify import verify_text
-from onnxreduce_cli.verification import CannotRunError, RunFailedError, isolated, run, verify
-from onnxreduce_cli.verification.errors import LimitError
-from onnxreduce_cli.verification.isolated import IsolatedRunner, end_large, open_isolated
-from onnxreduce_cli.verification.limits import Limits, limited
-from onnxreduce_cli.verification.sessions import close_models, run_models
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.errors import CannotRunError, LimitError, RunFailedError
+from onnxreduce_cli.verification.running import isolated
+from onnxreduce_cli.verification.running.isolated import (
+    IsolatedRunner,
+    end_large_worker,
+    open_isolated,
+)
+from onnxreduce_cli.verification.running.limits import Limits, limited
+from onnxreduce_cli.verification.running.sessions import close_models, run_models
+from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.whole.equivalence import run, verify
 from onnxreduce_cli.worker import process
 from tests.support import model
 
@@ -63,7 +68,7 @@ def test_a_model_that_is_refused_is_refused_again() -> None:
     refused.CopyFrom(RELU)
     refused.graph.node[0].CopyFrom(unknown)
     refused.opset_import.add(domain="com.microsoft", version=1)
-    runner = IsolatedRunner(Source(refused, "m"), "onnxruntime")
+    runner = IsolatedRunner(ModelSource(refused, "m"), "onnxruntime")
     for _ in range(2):
         with pytest.raises(CannotRunError, match="NoOperator"):
             runner.ready()
@@ -73,7 +78,7 @@ def test_a_model_that_is_refused_is_refused_again() -> None:
 
 @TRAPS
 def test_a_crash_costs_a_run_and_no_more() -> None:
-    runner = open_isolated(Source(DIVISION, "m"), "onnxruntime")
+    runner = open_isolated(ModelSource(DIVISION, "m"), "onnxruntime")
     trap = {"a": np.array([LOWEST], np.int32), "b": np.array([-1], np.int32)}
     for _ in range(2):
         with pytest.raises(RunFailedError, match="ONNX Runtime ended with SIGFPE on these inputs"):
@@ -110,18 +115,18 @@ def test_a_loop_without_end(executor: str) -> None:
 
 
 def test_what_a_process_held_is_opened_again() -> None:
-    runner = IsolatedRunner(Source(RELU, "m"), "onnxruntime")
+    runner = IsolatedRunner(ModelSource(RELU, "m"), "onnxruntime")
     runner.ready()
     runner.worker.end()
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
 def test_a_model_that_nobody_needs_is_forgotten() -> None:
-    first = open_isolated(Source(RELU, "m"), "onnxruntime")
+    first = open_isolated(ModelSource(RELU, "m"), "onnxruntime")
     held_by, key = first.worker, first.key
     del first
     assert held_by.deferred == [(close_models, ([key],))]
-    second = open_isolated(Source(RELU, "m"), "onnxruntime")
+    second = open_isolated(ModelSource(RELU, "m"), "onnxruntime")
     assert held_by.deferred == []
     with pytest.raises(KeyError, match=str(key)):
         held_by.call(run_models, [key], [{"x": X}], ["y"])
@@ -133,9 +138,9 @@ def test_what_an_executor_says_comes_through() -> None:
     broken.CopyFrom(RELU)
     broken.graph.node[0].op_type = "Nonsense"
     with pytest.raises(CannotRunError, match="Nonsense"):
-        open_isolated(Source(broken, "m"), "onnxruntime")
+        open_isolated(ModelSource(broken, "m"), "onnxruntime")
     with pytest.raises(RunFailedError, match="x"):
-        open_isolated(Source(RELU, "m"), "onnxruntime").run(
+        open_isolated(ModelSource(RELU, "m"), "onnxruntime").run(
             {"x": np.zeros((2, 2), np.float32)}, ["y"]
         )
 
@@ -144,7 +149,7 @@ def test_the_process_imports_little() -> None:
     program = (
         "import sys\n"
         "import onnxruntime\n"
-        "from onnxreduce_cli.verification import sessions\n"
+        "from onnxreduce_cli.verification.running import sessions\n"
         "from onnxreduce_cli.worker import server\n"
         "print(*sys.modules)\n"
     )
@@ -153,7 +158,8 @@ def test_the_process_imports_little() -> None:
     assert "onnxruntime" in modules
     assert not {"onnx", "click", "ml_dtypes", "google", "onnxruntime.tools"} & set(modules)
     own = {name for name in modules if name.startswith("onnxreduce_cli.")}
-    parts = ("verification", "verification.errors", "verification.sessions")
+    room = "verification.running"
+    parts = ("verification", "verification.errors", room, f"{room}.sessions")
     below = ("worker", "worker.server", "errors", "serializable", "text")
     assert own == {f"onnxreduce_cli.{part}" for part in (*parts, *below)}
 
@@ -204,7 +210,7 @@ def test_a_model_that_takes_more_memory_than_it_may() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 def test_an_interrupt_is_for_whoever_asks() -> None:
-    runner = open_isolated(Source(RELU, "m"), "onnxruntime")
+    runner = open_isolated(ModelSource(RELU, "m"), "onnxruntime")
     os.kill(runner.worker.pid, signal.SIGINT)
     worker = runner.worker
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
@@ -277,9 +283,9 @@ def test_a_run_ends_with_whoever_asked_for_it(executor: str, tmp_path: Path) -> 
     onnx.save(ENDLESS, tmp_path / "m.onnx")
     program = (
         "import sys, time\n"
-        "from onnxreduce_cli.verification.isolated import IsolatedRunner\n"
-        "from onnxreduce_cli.verification.source import Source\n"
-        "runner = IsolatedRunner(Source(sys.argv[1], 'm'), sys.argv[2])\n"
+        "from onnxreduce_cli.verification.running.isolated import IsolatedRunner\n"
+        "from onnxreduce_cli.verification.running.source import ModelSource\n"
+        "runner = IsolatedRunner(ModelSource(sys.argv[1], 'm'), sys.argv[2])\n"
         "runner.ready()\n"
         "print(runner.worker.pid, flush=True)\n"
         "runner.run({'x': __import__('numpy').ones(2, 'float32')}, ['y'])\n"
@@ -324,18 +330,18 @@ def test_a_process_that_keeps_much_memory_is_ended(
     executor: str, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(isolated, "_KEPT", kept)
-    runner = open_isolated(Source(RELU, "m"), executor)
+    runner = open_isolated(ModelSource(RELU, "m"), executor)
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
     held_by = runner.worker
     del runner
-    end_large()
+    end_large_worker()
     assert held_by.alive == (kept > 0)
-    again = open_isolated(Source(RELU, "m"), executor)
+    again = open_isolated(ModelSource(RELU, "m"), executor)
     assert again.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
 def test_a_process_tells_how_much_memory_it_has() -> None:
-    runner = open_isolated(Source(RELU, "m"), "numpy")
+    runner = open_isolated(ModelSource(RELU, "m"), "numpy")
     before = runner.worker.memory
     assert 1 << 24 < before < 1 << 29
     runner.worker.call(_keep, 1 << 26)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What one model may take that runs in a process of its own.
+    """The time and memory that one model may take in a process of its own.
 
     Attributes:
-        timeout: the seconds that it may take to load, and those that a run may take.
+        timeout: the seconds that loading it may take, and again each run.
         memory: the bytes of memory that the process may have.
         by_options: whether a user can change them by `--timeout` and `--memory`.
-        mapped: the bytes of weights in files of their own, which come on top: systems count what
-            is mapped such that it might be written to, which ONNX Runtime does.
+        mapped: the bytes of weights in files of their own, which come on top: ONNX Runtime maps
+            them as writable memory, which systems count.
     """
 
     timeout: float = 60.0
@@ -26,24 +26,24 @@ class Limits:
     mapped: int = 0
 
     @property
-    def late(self) -> str:
-        """Return what is said of a model that takes longer."""
+    def timeout_message(self) -> str:
+        """Return the message for a model that takes longer."""
         advice = "; to wait longer, say --timeout SECONDS" if self.by_options else ""
         return f"the model did not end within {self.timeout:g} seconds{advice}"
 
     @property
-    def large(self) -> str:
-        """Return what is said of a model that takes more memory."""
+    def memory_message(self) -> str:
+        """Return the message for a model that takes more memory."""
         advice = "; to allow more, say --memory SIZE" if self.by_options else ""
-        return f"the model takes more than {size_text(self.memory)} of memory{advice}"
+        return f"the model takes more than {byte_text(self.memory)} of memory{advice}"
 
 
-#: Those of a user's model.
+#: By default the limits of a user's model.
 _current = ContextVar("_current", default=Limits())  # noqa: B039 - nothing changes it
 
 
-def current() -> Limits:
-    """The limits of the models that run here and now."""
+def current_limits() -> Limits:
+    """Return the limits of the models that this context runs."""
     return _current.get()
 
 
@@ -57,8 +57,8 @@ def limited(limits: Limits) -> Iterator[None]:
         _current.reset(token)
 
 
-def size_text(size: int) -> str:
-    """A number of bytes as people write it: ``8 GB``, ``1.5 MB``."""
+def byte_text(size: int) -> str:
+    """Return a number of bytes as people write it: ``8 GB``, ``1.5 MB``."""
     for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"

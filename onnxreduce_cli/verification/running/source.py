@@ -1,4 +1,4 @@
-"""A model to run, however it was given."""
+"""Models to run, from memory or from a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from onnxreduce_cli.model.types.skeleton import model_skeleton
 ModelOrPath = ModelProto | str | os.PathLike[str]
 
 
-class Source:
+class ModelSource:
     """A model in memory or in a file.
 
-    Of a file only what has no weights stays in memory; whoever runs it reads the file, so that
+    Of a file only the model without its weights stays in memory; executors read the file, so that
     external data can be mapped.
 
     Attributes:
@@ -68,7 +68,7 @@ class Source:
             self.skeleton = model_skeleton(given)
             return
         document = load(given)
-        # Absolute, for whoever runs it may be in another folder.
+        # Absolute, as the worker may be in another folder.
         self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
         self.label = called or os.fspath(given)
         with errors_about(self.label):
@@ -84,7 +84,7 @@ class Source:
 
     @cached_property
     def inputs(self) -> dict[str, TypeProto]:
-        """The inputs that a caller must give: those without an initializer."""
+        """The inputs that a caller must give: all without an initializer."""
         graph = self.skeleton.graph
         defaults = {tensor.name for tensor in graph.initializer}
         defaults |= {sparse.values.name for sparse in graph.sparse_initializer}
@@ -97,17 +97,17 @@ class Source:
 
     @cached_property
     def loops(self) -> bool:
-        """True if there is a Loop anywhere, in subgraphs and functions too; it may never end."""
+        """True if there is a Loop, in subgraphs and functions too: it may never end."""
         nodes = [node for function in self.skeleton.functions for node in function.node]
         nodes += self.skeleton.graph.node
         return any(node.op_type == "Loop" for node in with_inner(nodes))
 
     @cached_property
     def in_place(self) -> tuple[bytes, str] | None:
-        """A large file's model without its weights, for which it refers to that file, and a folder.
+        """A large file's model that refers to that file for its weights, and the file's folder.
 
-        The reference is relative to the folder. None where there is no such form: of a model that
-        has weights elsewhere too, or elsewhere than in the initializers of its graph.
+        None where the model has other external data, or weights that are no initializers of the
+        main graph.
         """
         if self.path is None or not self._large:
             return None
@@ -124,7 +124,7 @@ class Source:
         return mappable(document, folder).SerializeToString(), folder
 
     def whole(self) -> ModelProto:
-        """A copy of the model; external data stays where it is."""
+        """Return a copy of the model; external data stays in its files."""
         if self.model is None:
             return load(self.path or "").whole()
         copy = ModelProto()

@@ -1,4 +1,4 @@
-"""What the worker does for verification: it opens models in executors, and runs them.
+"""The worker's side of verification: opening models in executors, and running them.
 
 ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) and some models. At
 first this imports NumPy and nothing that takes longer, so that the worker starts while others plan.
@@ -10,11 +10,14 @@ import ctypes
 import re
 from collections.abc import Mapping, Sequence
 from mmap import ACCESS_READ, mmap
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from onnxreduce_cli.verification.errors import CannotRunError, LimitError, RunFailedError
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification.running.runtime import Runner
 
 #: Dtypes that ONNX Runtime's Python interface has no arrays for: by its names, ml_dtypes' name and
 #: the number of `TensorProto.DataType`. They go by their bits.
@@ -31,12 +34,12 @@ _MEMORY = re.compile("bad_alloc|bad allocation|failed to allocate|out of memory"
 #: The characters of a message.
 _LONGEST = 1000
 
-#: What it says where it lacks a kernel, and where its Python interface lacks a dtype.
+#: ONNX Runtime's messages where it lacks a kernel, or its Python interface a dtype.
 _LACKS = re.compile("NOT_IMPLEMENTED|No corresponding Numpy type")
 
 
-class Form(NamedTuple):
-    """How a model goes to the worker: in a file, as content, or as both, one behind the other.
+class WorkerModel(NamedTuple):
+    """A model as it is sent to the worker: a file, its content, or both, joined in that order.
 
     Attributes:
         path: the file.
@@ -51,22 +54,15 @@ class Form(NamedTuple):
     content: bytes
 
 
-class _Session(Protocol):
-    """A model that is open."""
-
-    def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Run it once; see `runtime.Runner.run`."""
+#: The models that are open, by the caller's key.
+_sessions: dict[int, Runner] = {}
 
 
-#: The models that are open, by what the caller knows them by.
-_sessions: dict[int, _Session] = {}
-
-
-def open_model(key: int, executor: str, form: Form, threads: int) -> None:
+def open_model(key: int, executor: str, model: WorkerModel, threads: int) -> None:
     """Open a model.
 
     Args:
-        key: what it is known by then.
+        key: what later calls name it by.
         executor: one of `runtime.EXECUTORS`.
         form: the model.
         threads: how many threads ONNX Runtime may use; 0 for its own choice.
@@ -76,7 +72,7 @@ def open_model(key: int, executor: str, form: Form, threads: int) -> None:
         MemoryError: it takes more than there is.
     """
     make = _OnnxruntimeSession if executor == "onnxruntime" else _NumpySession
-    _sessions[key] = make(form, threads)
+    _sessions[key] = make(model, threads)
 
 
 def run_models(
@@ -86,11 +82,11 @@ def run_models(
 
     Args:
         keys: the models, which are open.
-        sets: inputs by name; those that a model does not have are left out.
+        sets: inputs by name; a model ignores inputs that it does not have.
         names: the values wanted.
 
     Returns:
-        for each set and each model its outputs, or the exception that stands for them: a
+        for each set and each model its outputs, or the error in their place: a
         `CannotRunError`, a `RunFailedError`, a MemoryError, or a RuntimeError for a fault.
     """
     return [[_run(key, feeds, names) for key in keys] for feeds in sets]
@@ -112,15 +108,15 @@ def close_models(keys: Sequence[int]) -> None:
 class _NumpySession:
     """A model in the NumPy executor."""
 
-    def __init__(self, form: Form, _: int) -> None:
+    def __init__(self, model: WorkerModel, _: int) -> None:
         from onnx import ModelProto
 
-        from onnxreduce_cli.verification.runtime import NumpyRunner
+        from onnxreduce_cli.verification.running.runtime import NumpyRunner
 
         try:
-            path = None if form.content else form.path
-            given = ModelProto.FromString(form.content) if path is None else path
-            self._runner = NumpyRunner(given, form.base_dir)
+            path = None if model.content else model.path
+            given = ModelProto.FromString(model.content) if path is None else path
+            self._runner = NumpyRunner(given, model.base_dir)
         except (CannotRunError, MemoryError):
             raise
         except Exception as error:  # It is raised where the call came from.
@@ -145,8 +141,8 @@ def _fault(error: Exception) -> RuntimeError:
 class _OnnxruntimeSession:
     """A session of ONNX Runtime on the CPU, its optimisations off."""
 
-    def __init__(self, form: Form, threads: int) -> None:
-        """Open it: content, a file by its path, or both, of which the content follows."""
+    def __init__(self, model: WorkerModel, threads: int) -> None:
+        """Open the model."""
         try:
             import onnxruntime
 
@@ -154,18 +150,18 @@ class _OnnxruntimeSession:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.log_severity_level = 4
             options.intra_op_num_threads = threads
-            if form.base_dir:
+            if model.base_dir:
                 options.add_session_config_entry(
-                    "session.model_external_initializers_file_folder_path", form.base_dir
+                    "session.model_external_initializers_file_folder_path", model.base_dir
                 )
             self._session = onnxruntime.InferenceSession(
-                _given(form),
+                _model_argument(model),
                 options,
                 providers=["CPUExecutionProvider"],
                 enable_fallback=False,
             )
         except Exception as error:  # ONNX Runtime's exceptions have no base of their own.
-            raise _problem(error, opens=True) from error
+            raise _own_error(error, opens=True) from error
         self._value = onnxruntime.OrtValue
         self._types = {value.name: value.type for value in self._session.get_inputs()}
         for value in self._session.get_overridable_initializers():
@@ -178,14 +174,14 @@ class _OnnxruntimeSession:
         try:
             return dict(zip(names, self._run(given, list(names)), strict=True))
         except Exception as error:  # As above.
-            raise _problem(error) from error
+            raise _own_error(error) from error
 
     def _run(self, given: Mapping[str, Any], names: list[str]) -> Sequence[Any]:
         if not self._by_bits and not any(_is_foreign(value) for value in given.values()):
             found: Sequence[Any] = self._session.run(names, given)
             return found
         values = {name: self._ort_value(name, value) for name, value in given.items()}
-        return [_taken(value) for value in self._session.run_with_ort_values(names, values)]
+        return [_as_array(value) for value in self._session.run_with_ort_values(names, values)]
 
     def _ort_value(self, name: str, value: Any) -> Any:
         if _is_foreign(value):
@@ -205,18 +201,18 @@ def _is_foreign(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.isbuiltin == 2
 
 
-def _given(form: Form) -> str | bytes:
-    """What ONNX Runtime opens: a file by its path, so that external data is mapped, or bytes."""
-    if form.path is None:
-        return form.content
-    if not form.content:
-        return form.path
-    with open(form.path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
-        return b"".join((mapped, form.content))
+def _model_argument(model: WorkerModel) -> str | bytes:
+    """Return a path, so that ONNX Runtime maps the weights, or bytes."""
+    if model.path is None:
+        return model.content
+    if not model.content:
+        return model.path
+    with open(model.path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
+        return b"".join((mapped, model.content))
 
 
-def _taken(value: Any) -> Any:
-    """The content of an OrtValue."""
+def _as_array(value: Any) -> Any:
+    """Return the content of an OrtValue as an array."""
     if value.data_type() not in _BY_BITS:
         return value.numpy()
     import ml_dtypes
@@ -228,8 +224,8 @@ def _taken(value: Any) -> Any:
     return np.frombuffer(bytes(memory), dtype).reshape(shape)
 
 
-def _problem(error: Exception, *, opens: bool = False) -> Exception:
-    """The exception that stands for one of ONNX Runtime's."""
+def _own_error(error: Exception, *, opens: bool = False) -> Exception:
+    """Return the error of this package that an error of ONNX Runtime becomes."""
     text = _message(error)
     if isinstance(error, MemoryError) or _MEMORY.search(str(error)):
         return MemoryError(text)

@@ -1,4 +1,4 @@
-"""Both sides of a site in every executor: here, and in few requests to the worker."""
+"""Runners of both sides of a site: in this process, and in few requests to the worker."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.executor.limit import time_limit
+from onnxreduce_cli.verification.compare.loop import Run
 from onnxreduce_cli.verification.compare.outcomes import (
     UNSUPPORTED,
     RunKey,
@@ -20,32 +22,34 @@ from onnxreduce_cli.verification.errors import (
     LimitError,
     RunFailedError,
 )
-from onnxreduce_cli.verification.isolated import IsolatedRunner
-from onnxreduce_cli.verification.limits import Limits
-from onnxreduce_cli.verification.running.loop import Run
-from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner, Runner
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.isolated import IsolatedRunner
+from onnxreduce_cli.verification.running.limits import Limits
+from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner, Runner
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.worker.process import UnansweredError
 
-#: What a site may take that runs in a process of its own: its tensors are small.
+#: The limits of a site in the worker: its tensors are small.
 _LIMITS = Limits(timeout=10.0, memory=2_000_000_000, by_options=False)
 
-#: The bytes of inputs and outputs that wait until one request runs them all.
+#: How many seconds one site may take.
+SECONDS = 30
+
+#: The bytes of inputs and outputs from which on one request runs all that wait.
 _MOST = 1 << 22
 
 
 class SiteRunner(IsolatedRunner):
-    """One side of a site, made ready to run in another process.
+    """One side of a site that runs in the worker.
 
     Attributes:
-        lost: how it ended the process, or that it did not end; empty if it did neither. It is not
-            asked again then, and says nothing about the site.
+        lost: how it ended the process, or that it did not end; empty if neither. It does not run
+            again then, and proves nothing about the site.
     """
 
-    worker_failure = ""
+    failure = ""
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Run it once; see `runtime.Runner.run`."""
+        """Run the model once; see `runtime.Runner.run`."""
         if self.failure:
             raise CannotRunError(self.failure)
         try:
@@ -56,7 +60,7 @@ class SiteRunner(IsolatedRunner):
 
 
 def open_runners(
-    sources: dict[Side, Source],
+    sources: dict[Side, ModelSource],
 ) -> tuple[dict[RunKey, Runner], dict[RunKey, str]]:
     """Open both sides in every executor.
 
@@ -64,7 +68,7 @@ def open_runners(
     NumPy executor lacks one.
 
     Returns:
-        the runners, and for those that cannot run a side the reasons.
+        the runners, and the reasons where an executor cannot run a side.
     """
     runners: dict[RunKey, Runner] = {}
     reasons: dict[RunKey, str] = {}
@@ -92,8 +96,17 @@ def open_runners(
     return runners, reasons
 
 
+def run_side(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> RunOutcome:
+    """Run one side of a site once; `UNSUPPORTED` where the executor cannot."""
+    try:
+        with time_limit(SECONDS):
+            return run_once(runner, feeds, names)
+    except CannotRunError:
+        return UNSUPPORTED
+
+
 def in_process(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
-    """The runners in this process; none if the original does not run here."""
+    """Return the runners in this process; none if the original does not run in it."""
     found = {key: item for key, item in runners.items() if not isinstance(item, SiteRunner)}
     return found if (Side.REFERENCE, "numpy") in found else {}
 
@@ -101,11 +114,11 @@ def in_process(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
 def add_worker_outcomes(
     found: Iterable[Run], runners: Mapping[RunKey, Runner], names: Sequence[str]
 ) -> Iterator[Run]:
-    """Add what the processes make of inputs that the original accepts here.
+    """Add the worker's outcomes to runs on inputs that the original accepts in this process.
 
     Args:
-        found: the runs; those on inputs that the original does not accept are left out.
-        runners: all of the site.
+        found: the runs; they are left out where the original does not accept the inputs.
+        runners: all runners of the site.
         names: its outputs.
     """
     others = {key: item for key, item in runners.items() if isinstance(item, SiteRunner)}
@@ -123,7 +136,7 @@ def add_worker_outcomes(
 
 
 def _size(run: Run) -> int:
-    """The bytes of a run's tensors; strings and sequences are small."""
+    """Return the bytes of a run's tensors; strings and sequences are small."""
     values = [*run.feeds.values()]
     for outcome in run.outcomes.values():
         values += (outcome.values or {}).values()
@@ -131,7 +144,7 @@ def _size(run: Run) -> int:
 
 
 def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[str]) -> None:
-    """Add the outcomes of the processes to runs, in place, by one request if nothing ends."""
+    """Add the worker's outcomes to runs, in place, by one request unless it ends the worker."""
     runs = [
         run for run in runs if others.keys().isdisjoint(run.outcomes) and not has_empty(run.feeds)
     ]
@@ -145,7 +158,7 @@ def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[s
     if not runs or not opened:
         return
     try:
-        # `ready` may have started a new process: both are opened in the last one.
+        # `ready` may have started a new worker: both models are opened in that.
         for runner in opened.values():
             runner.ready()
         first, sets = next(iter(opened.values())), [run.feeds for run in runs]
@@ -153,18 +166,11 @@ def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[s
     except (CannotRunError, CrashedError, UnansweredError):
         for run in runs:
             for key, runner in opened.items():
-                run.outcomes[key] = _once(runner, run.feeds, names)
+                run.outcomes[key] = run_side(runner, run.feeds, names)
         return
     for run, results in zip(runs, found, strict=True):
         for key, result in zip(opened, results, strict=True):
             run.outcomes[key] = _outcome(result, opened[key])
-
-
-def _once(runner: SiteRunner, feeds: Mapping[str, Any], names: Sequence[str]) -> RunOutcome:
-    try:
-        return run_once(runner, feeds, names)
-    except CannotRunError:
-        return UNSUPPORTED
 
 
 def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> RunOutcome:
@@ -178,7 +184,7 @@ def _outcome(result: dict[str, Any] | Exception, runner: SiteRunner) -> RunOutco
 
 
 def has_empty(feeds: Mapping[str, Any]) -> bool:
-    """Return whether some tensor is empty: then only the NumPy executor is asked.
+    """Return whether some tensor is empty: then only the NumPy executor runs.
 
     Kernels of ONNX Runtime divide by a size of 0 and end the process (LSTM, CumProd).
     """
@@ -186,7 +192,7 @@ def has_empty(feeds: Mapping[str, Any]) -> bool:
 
 
 def worker_failure(runners: Mapping[RunKey, Runner], side: Side) -> str:
-    """Return how running a side ended a process, or did not end; empty if neither happened."""
+    """Return how a side ended the worker, or that it did not end; empty if neither."""
     found = [
         runner.failure
         for key, runner in runners.items()

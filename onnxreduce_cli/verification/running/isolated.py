@@ -1,7 +1,7 @@
 """Models that run in the worker.
 
 ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) and some models
-(attention over no heads), and a loop need not end. There that costs a run, not the caller.
+(attention over no heads), and a loop need not end. In the worker that costs one run.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ from onnxreduce_cli.verification.errors import (
     CrashedError,
     LimitError,
 )
-from onnxreduce_cli.verification.limits import Limits, current
-from onnxreduce_cli.verification.sessions import Form, close_models, open_model, run_models
-from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.running.limits import Limits, current_limits
+from onnxreduce_cli.verification.running.sessions import (
+    WorkerModel,
+    close_models,
+    open_model,
+    run_models,
+)
+from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.worker import process
 from onnxreduce_cli.worker.process import (
     EndedError,
@@ -33,30 +38,30 @@ from onnxreduce_cli.worker.process import (
     UnansweredError,
 )
 
-#: The executors as people call them.
-CALLED = {"onnxruntime": "ONNX Runtime", "numpy": "the NumPy executor"}
+#: The executors' names in messages.
+EXECUTOR_NAMES = {"onnxruntime": "ONNX Runtime", "numpy": "the NumPy executor"}
 
-#: In bytes: a worker that has more, with no model open, is ended by `end_large`.
+#: The bytes of memory that a worker may keep when no model is open.
 _KEPT = 1 << 28
 
 _keys = count()
 
 
 class IsolatedRunner:
-    """A model made ready to run in the worker.
+    """A model that is open in the worker.
 
     It begins to open the model at once; `ready` waits until it is open.
 
     Attributes:
         source: the model.
         executor: what runs it.
-        worker: where.
-        key: what the worker knows it by.
+        worker: the process that has it open.
+        key: what calls to the worker name it by.
     """
 
     def __init__(
         self,
-        source: Source,
+        source: ModelSource,
         executor: str,
         extra: Sequence[str] = (),
         *,
@@ -69,7 +74,7 @@ class IsolatedRunner:
             source: the model.
             executor: one of `runtime.EXECUTORS`.
             extra: names of values of the main graph that a run can return beside its outputs.
-            limits: on opening, and on each run; by default the `current` ones.
+            limits: on opening, and on each run; by default `current_limits`.
             threads: how many threads ONNX Runtime may use; 0 for its own choice.
 
         Raises:
@@ -77,7 +82,7 @@ class IsolatedRunner:
         """
         self.key = next(_keys)
         self.executor = executor
-        self._limits = limits or current()
+        self._limits = limits or current_limits()
         self.source = source
         self._extra = tuple(extra)
         self._threads = threads
@@ -86,7 +91,7 @@ class IsolatedRunner:
         self._opening: Reply | None = self._open()
 
     def __del__(self) -> None:
-        """Free the model in the worker too: one session in memory at a time."""
+        """Close the model in the worker too: one session in memory at a time."""
         worker = getattr(self, "worker", None)
         if worker is not None:
             # Not sent from here, which may be in the middle of sending something else.
@@ -97,7 +102,7 @@ class IsolatedRunner:
 
         Raises:
             CannotRunError: the executor cannot run the model.
-            LimitError: opening it takes too long, or too much memory.
+            LimitError: opening it takes too long or too much memory.
         """
         if self._refused is not None:
             raise self._refused
@@ -163,13 +168,13 @@ class IsolatedRunner:
         return [[self._result(item) for item in row] for row in results]
 
     def _open(self) -> Reply:
-        form = _form(self.source, self.executor, self._extra)
-        self._mapped = form.mapped
+        model = _worker_model(self.source, self.executor, self._extra)
+        self._mapped = model.mapped
         try:
             self.worker = process.current_worker()
         except OSError as error:
             raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
-        return self._send(open_model, self.key, self.executor, form, self._threads)
+        return self._send(open_model, self.key, self.executor, model, self._threads)
 
     def _send(self, function: Any, *arguments: Any) -> Reply:
         memory = self._limits.memory + self._mapped
@@ -182,18 +187,18 @@ class IsolatedRunner:
             UnansweredError: the worker ended before.
             CrashedError: this ended it.
             LimitError: it takes too long, or too much memory.
-            CannotRunError, RunFailedError: as the worker says.
+            CannotRunError, RunFailedError: what the worker raises.
         """
         try:
             return self.worker.result(reply)
         except UnansweredError:
             raise
         except LateError:
-            raise LimitError(self._limits.late) from None
+            raise LimitError(self._limits.timeout_message) from None
         except TooLargeError:
-            raise LimitError(self._limits.large) from None
+            raise LimitError(self._limits.memory_message) from None
         except EndedError as error:
-            called = CALLED[self.executor]
+            called = EXECUTOR_NAMES[self.executor]
             raise CrashedError(f"{called} ended with {error} on {what}") from None
         except MemoryError as error:
             raise self._too_large(error) from None
@@ -202,11 +207,11 @@ class IsolatedRunner:
         return self._too_large(found) if isinstance(found, MemoryError) else found
 
     def _too_large(self, error: MemoryError) -> LimitError:
-        return LimitError(f"{self._limits.large} ({error})")
+        return LimitError(f"{self._limits.memory_message} ({error})")
 
 
 def _plain(value: Any) -> Any:
-    """A value as executors take it: in this machine's byte order, texts as objects."""
+    """Return a value in this machine's byte order, with strings as objects."""
     if value is None:
         return None
     if isinstance(value, list):
@@ -223,12 +228,12 @@ def _plain(value: Any) -> Any:
     return array
 
 
-def _form(source: Source, executor: str, extra: Sequence[str]) -> Form:
-    """Return how a model goes to a process that is to give some values beside its outputs.
+def _worker_model(source: ModelSource, executor: str, extra: Sequence[str]) -> WorkerModel:
+    """Return a model to send to the worker, with inner values as outputs beside its own.
 
-    To ONNX Runtime these are outputs, which are put behind the others without parsing its weights,
-    as protobuf joins messages that follow each other. A large file's weights are mapped then: they
-    are to be looked at again and again. As the file is, it is read for its outputs.
+    ONNX Runtime gives outputs only. They are appended to the model's bytes without parsing it, as
+    protobuf merges messages that follow each other. A large file's weights are mapped for that,
+    as the model is opened again for other values; without `extra` the file itself is opened.
 
     Raises:
         CannotRunError: protobuf has no form for a model of 2 GB and more.
@@ -238,7 +243,9 @@ def _form(source: Source, executor: str, extra: Sequence[str]) -> Form:
         try:
             content = source.model.SerializeToString()
         except ValueError as error:
-            raise CannotRunError(f"it cannot be given to {CALLED[executor]}: {error}") from error
+            raise CannotRunError(
+                f"it cannot be given to {EXECUTOR_NAMES[executor]}: {error}"
+            ) from error
     suffix = ModelProto()
     if executor == "onnxruntime":
         more = [name for name in extra if name not in source.outputs]
@@ -248,18 +255,18 @@ def _form(source: Source, executor: str, extra: Sequence[str]) -> Form:
             mapped = os.path.getsize(path)
             path, (content, base_dir) = None, source.in_place
         content += suffix.SerializeToString()
-    return Form(path, base_dir, mapped, content)
+    return WorkerModel(path, base_dir, mapped, content)
 
 
 def open_isolated(
-    source: Source,
+    source: ModelSource,
     executor: str,
     *,
     extra: Sequence[str] = (),
 ) -> IsolatedRunner:
-    """Make a model ready to run such that nothing it does can end or hold up this process.
+    """Open a model in the worker, where it can neither end nor hold up this process.
 
-    It runs within the limits of `limits.current`.
+    It runs within `current_limits`.
 
     Args:
         source: the model.
@@ -270,15 +277,17 @@ def open_isolated(
         CannotRunError: the executor cannot run the model, or not within the limits.
         UsageError: there is no such executor.
     """
-    if executor not in CALLED:
-        raise UsageError(f"there is no executor {executor!r}; there are {', '.join(CALLED)}")
+    if executor not in EXECUTOR_NAMES:
+        raise UsageError(
+            f"there is no executor {executor!r}; there are {', '.join(EXECUTOR_NAMES)}"
+        )
     runner = IsolatedRunner(source, executor, extra)
     runner.ready()
     return runner
 
 
-def let_go() -> None:
-    """Wait until this thread's worker has closed the models that nobody needs any more.
+def close_unused_models() -> None:
+    """Wait until this thread's worker has closed the models that are no longer used.
 
     Windows neither replaces nor removes a file that is open.
     """
@@ -288,12 +297,12 @@ def let_go() -> None:
             worker.call(close_models, [])
 
 
-def end_large() -> None:
+def end_large_worker() -> None:
     """End this thread's worker if it has much memory left once its models are closed.
 
-    Allocators give little back, and others need it.
+    Allocators return little of it to the system.
     """
-    let_go()
+    close_unused_models()
     worker = process.running_worker()
     if worker is not None and worker.memory > _KEPT:
         worker.end()

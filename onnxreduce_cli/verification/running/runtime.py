@@ -1,4 +1,4 @@
-"""The two executors behind one interface, and the NumPy executor in this process."""
+"""The protocol of runners, and the NumPy executor in this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Runner(Protocol):
     """A model made ready to run."""
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Run it once.
+        """Run the model once.
 
         Args:
             feeds: arrays by input name; lists for sequences, None for an empty optional.
