@@ -18,9 +18,9 @@ def command(reporter: Reporter, runtime: str | None) -> int:
     """
     from onnxreduce_cli.report.reference import target_list
     from onnxreduce_cli.report.targets import target_text, targets_text
-    from onnxreduce_cli.targets.requirement import find
+    from onnxreduce_cli.targets.requirement import find_target
 
-    target = None if runtime is None else find(runtime)
+    target = None if runtime is None else find_target(runtime)
     reporter.content = lambda: target_list(target)
     if target is None:
         reporter.say(targets_text())

@@ -11,9 +11,9 @@ from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import version_range
 from onnxreduce_cli.steps.registry import Direction, Status, Step
-from onnxreduce_cli.targets.reading import names, runtime
+from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Row, Runtime, Source
+from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Runtime, Source, VersionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +183,14 @@ def target_list(target: Target | None) -> TargetList:
     A target without a condition has all versions of its runtime.
     """
     if target is None:
-        return TargetList(tuple(_runtime(found, found.rows) for found in map(runtime, names())))
+        return TargetList(
+            tuple(_runtime(found, found.rows) for found in map(read_runtime, runtime_names()))
+        )
     rows = target.rows if target.conditions else target.runtime.rows
     return TargetList((_runtime(target.runtime, rows),), target.remark)
 
 
-def _runtime(found: Runtime, rows: Sequence[Row]) -> RuntimeDescription:
+def _runtime(found: Runtime, rows: Sequence[VersionFacts]) -> RuntimeDescription:
     quirks = {id(quirk): quirk for row in rows for quirk in row.quirks}.values()
     return RuntimeDescription(
         found.name,

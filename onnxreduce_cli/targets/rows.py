@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from onnxreduce_cli.targets.versions import Clause, Version
+from onnxreduce_cli.targets.versions import Version, VersionCondition
 
-Kind = Literal["measured", "document", "error text"]
+SourceKind = Literal["measured", "document", "error text"]
 Effect = Literal["wrong", "refused"]
 
 
@@ -22,7 +22,7 @@ class Source:
         date: when it was measured or looked up, as ``2026-11-22``.
     """
 
-    kind: Kind
+    kind: SourceKind
     where: str
     date: str
 
@@ -80,7 +80,7 @@ class Quirk:
         source: where that comes from.
     """
 
-    versions: tuple[Clause, ...]
+    versions: tuple[VersionCondition, ...]
     operators: frozenset[str]
     opsets: tuple[int, int | None]
     form: str
@@ -104,7 +104,7 @@ class Quirk:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VersionFacts:
     """The facts of one series of versions, and of those after it up to the next row.
 
     Attributes:
@@ -167,7 +167,7 @@ class Runtime:
 
     name: str
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[VersionFacts]
     aliases: Sequence[str] = ()
 
     def span(self, versions: Collection[Version]) -> str:

@@ -13,7 +13,7 @@ import onnxreduce_cli
 from onnxreduce_cli import ConversionError
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets import requirement
-from onnxreduce_cli.targets.reading import parsed
+from onnxreduce_cli.targets.reading import parse_runtime
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS
 from onnxreduce_cli.verification.whole.equivalence import verify
@@ -41,7 +41,7 @@ def odd(quirks: str = "", **facts: Any) -> Target:
             f'form = "{form.replace("_", " ")}"\neffect = "{effect}"\nwhat = "fails"\n'
             'source = "here"\n'
         )
-    return Target(parsed("odd", text), "odd 1", parsed("odd", text).rows)
+    return Target(parse_runtime("odd", text), "odd 1", parse_runtime("odd", text).rows)
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ def test_within_a_subgraph_and_a_function() -> None:
 
 def test_attention_whose_body_is_of_an_older_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a body repeats heads in another order, and caps scores last; here any is made one."""
-    whole = function_operators._body
+    whole = function_operators._function_body
 
     def older(context: Any) -> Any:
         found = whole(context)
@@ -201,7 +201,7 @@ def test_attention_whose_body_is_of_an_older_release(monkeypatch: pytest.MonkeyP
 
 def test_attention_whose_body_leaves_out_is_causal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Older releases of onnx have such a body; here it is made of any."""
-    whole = function_operators._body
+    whole = function_operators._function_body
 
     def without(context: Any) -> Any:
         found = whole(context)
