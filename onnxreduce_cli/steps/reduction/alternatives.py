@@ -26,7 +26,7 @@ from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.model.values import Dims, iinfo, numpy_dtype
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
-from onnxreduce_cli.steps.reduction.reduce_axes_13_18 import elementwise_part
+from onnxreduce_cli.steps.reduction.reduce_sum_13_others_18 import elementwise_part
 from onnxreduce_cli.steps.reduction.softmax import as_last_axis, restore_shape
 from onnxreduce_cli.steps.registry import instead
 
