@@ -28,7 +28,7 @@ from lab.predict import predicted
 from lab.running import Told, is_coarse, told
 from onnxreduce_cli import ConversionError, convert
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.targets.requirement import Target, find
+from onnxreduce_cli.targets.requirement import Target, find_target
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def measured(
         exported: whether they are run as exported, too.
     """
     name = f"{installed.runtime}=={installed.version}"
-    target = find(name)
+    target = find_target(name)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
 
         def run(case: Case) -> Run:

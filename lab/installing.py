@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import which
 
 from lab.recipes import BUILDS, RECIPES, Recipe
-from onnxreduce_cli.targets.versions import Version, allowed, clauses
+from onnxreduce_cli.targets.versions import Version, meets_all, version_conditions
 
 #: Where the folders are, and where they are looked for again.
 FOLDER = Path(os.environ.get("ONNXREDUCE_LAB", ".lab"))
@@ -87,7 +87,9 @@ def _commands(
 
 def _recipe(runtime: str, version: str) -> Recipe:
     for recipe in RECIPES:
-        if recipe.runtime == runtime and allowed(Version.of(version), clauses(recipe.versions)):
+        if recipe.runtime == runtime and meets_all(
+            Version.of(version), version_conditions(recipe.versions)
+        ):
             return recipe
     known = ", ".join(dict.fromkeys(recipe.runtime for recipe in RECIPES))
     raise NotThereError(f"how to install {runtime} is not known here; known are {known}")

@@ -21,7 +21,7 @@ from onnx.backend.test.case.node import collect_testcases
 from lab.installing import install
 from lab.running import environment
 from onnxreduce_cli import ConversionError, convert, schemas
-from onnxreduce_cli.targets.requirement import find
+from onnxreduce_cli.targets.requirement import find_target
 
 LOADER = Path(__file__).with_name("runners") / "load_onnxruntime.py"
 
@@ -70,7 +70,7 @@ def _converted(model: ModelProto, opset: int) -> ModelProto | None:
 
 def lacking(version: str) -> list[str]:
     """The operators, each with the opset of its version, that a version has no kernels for."""
-    installed, target = install("onnxruntime", version), find(f"onnxruntime=={version}")
+    installed, target = install("onnxruntime", version), find_target(f"onnxruntime=={version}")
     with tempfile.TemporaryDirectory() as folder:
         names = []
         for number, (name, model) in enumerate(models(target.newest or 0)):

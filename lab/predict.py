@@ -9,8 +9,8 @@ from onnx import NodeProto
 from lab.measured import Verdict
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.targets.requirement import Target, find
-from onnxreduce_cli.targets.verdict import Hit, hits, own_nodes
+from onnxreduce_cli.targets.requirement import Target, find_target
+from onnxreduce_cli.targets.verdict import TargetProblem, default_domain_nodes, target_problems
 
 #: Names in `measured.json` that are not the targets' own; what follows a plus sign was run with it.
 _NAMES = {"pnnx": "ncnn"}
@@ -22,13 +22,13 @@ def target_of(runtime: str) -> Target:
     if "+" in runtime:
         name, version = runtime.split("+")[0].partition("-")[::2]
         version = version or runtime.rpartition("-")[2]
-    return find(f"{_NAMES.get(name, name)}=={version}")
+    return find_target(f"{_NAMES.get(name, name)}=={version}")
 
 
-def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[NodeProto, Hit]]:
+def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[NodeProto, TargetProblem]]:
     """Return what a target gets wrong, or refuses, of the nodes of a model as it is."""
-    for asked in own_nodes(facts):
-        yield from ((asked.node, hit) for hit in hits(target, asked, asked.source_opset))
+    for asked in default_domain_nodes(facts):
+        yield from ((asked.node, hit) for hit in target_problems(target, asked, asked.source_opset))
 
 
 def predicted(target: Target, facts: Facts) -> Verdict:

@@ -223,7 +223,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "data"
     shutil.copytree(reading._DATA, folder)
     monkeypatch.setattr(reading, "_DATA", folder)
-    caches = (reading.names, reading.runtime, reading._others)
+    caches = (reading.runtime_names, reading.read_runtime, reading._small_tables)
     for item in caches:
         item.cache_clear()
     yield folder
@@ -256,14 +256,14 @@ def test_a_new_runtime(data: Path, tmp_path: Path, onnxreduce: Callable[..., Res
     )
     row = THREE_LINES + 'source = "lab"\nnewest = 18\n'
     (data / "acme.toml").write_text(row + source + quirk, encoding="utf-8")
-    reading.runtime.cache_clear()
+    reading.read_runtime.cache_clear()
     assert "acme: ReduceMax" in onnxreduce("inspect", path).out
     assert onnxreduce("convert", path, "--for", "acme==1.2", "--force").code == 0
     assert onnx.load(target).opset_import[0].version < 18
 
     # A mistake is told with its file.
     (data / "acme.toml").write_text(THREE_LINES + "newest = 18\n", encoding="utf-8")
-    reading.runtime.cache_clear()
+    reading.read_runtime.cache_clear()
     told = onnxreduce("convert", path, "--for", "acme")
     assert told.code == 2
     assert "acme.toml: acme: 18 has no source" in told.err

@@ -17,7 +17,7 @@ from docs.generator.runtimes import page, requirements
 from docs.generator.session import run
 from docs.generator.workplace import prepare
 from onnxreduce_cli.cli.program import program
-from onnxreduce_cli.targets.requirement import find
+from onnxreduce_cli.targets.requirement import find_target
 from tests.pages import ROOT, blocks, commands, is_session, pages, python
 
 #: What only a shell understands.
@@ -110,7 +110,7 @@ def test_every_runtime_can_be_named():
     assert set(requirements()) < set(shown)
     for text in shown:
         if text != "installed":
-            find(text.strip("'"))
+            find_target(text.strip("'"))
 
 
 @pytest.mark.matrix

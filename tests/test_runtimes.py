@@ -13,7 +13,7 @@ import pytest
 import onnxreduce_cli
 from lab.installing import NoProgramError, install
 from lab.kernels import lacking
-from onnxreduce_cli.targets.requirement import find
+from onnxreduce_cli.targets.requirement import find_target
 from tests.exports import EXPORTS, expected, found_wrong, names, outputs_of, run_all
 
 #: By the version of onnxruntime, the opsets to convert to; None has the version itself choose one,
@@ -105,7 +105,7 @@ def test_operators_without_kernels() -> None:
     runtime(version)
     # A StringNormalizer is refused where the locale of its case is not installed.
     found = {name for name in lacking(version) if not name.startswith("StringNormalizer")}
-    quirks = find(f"onnxruntime=={version}").quirks
+    quirks = find_target(f"onnxruntime=={version}").quirks
     known = {
         f"{op_type}-{quirk.opsets[0]}"
         for quirk in quirks

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxreduce_cli.targets.reading import names, runtime
-from onnxreduce_cli.targets.requirement import find
-from onnxreduce_cli.targets.rows import Row, Runtime
+from onnxreduce_cli.targets.reading import read_runtime, runtime_names
+from onnxreduce_cli.targets.requirement import find_target
+from onnxreduce_cli.targets.rows import Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version
 
 START = """# My runtime is X: what do I type?
@@ -39,17 +39,21 @@ runtime, what it computes wrong, and how that is known is in [Runtimes](../targe
 
 def page() -> str:
     """The page, in Markdown."""
-    return START + "\n".join(line for name in names() for line in _rows(runtime(name))) + "\n"
+    return (
+        START
+        + "\n".join(line for name in runtime_names() for line in _rows(read_runtime(name)))
+        + "\n"
+    )
 
 
 def requirements() -> Iterator[str]:
     """What can be said after ``--for``, one for each row of the table."""
-    for name in names():
-        for row in runtime(name).rows:
-            yield _requirement(runtime(name), row)
+    for name in runtime_names():
+        for row in read_runtime(name).rows:
+            yield _requirement(read_runtime(name), row)
 
 
-def _requirement(found: Runtime, row: Row) -> str:
+def _requirement(found: Runtime, row: VersionFacts) -> str:
     plain = row.version == Version.of("0")
     return found.name if plain else f"{found.name}=={row.version}"
 
@@ -58,7 +62,7 @@ def _rows(found: Runtime) -> Iterator[str]:
     """The rows of a runtime, the newest version first."""
     for place, row in enumerate(reversed(found.rows)):
         requirement = _requirement(found, row)
-        target = find(requirement)
+        target = find_target(requirement)
         newest = "?" if target.newest is None else str(target.newest)
         oldest = row.number("oldest")
         opsets = f"up to {newest}" if oldest is None else f"{oldest} to {newest}"

@@ -40,9 +40,9 @@ def output_path(source: str, target: str | None, opset: int | None, options: Opt
 
 def file_mark(runtime: str) -> str:
     """What a file's name has for the runtime that it is for: ``onnxruntime-1.8``."""
-    from onnxreduce_cli.targets.requirement import find
+    from onnxreduce_cli.targets.requirement import find_target
 
-    return re.sub(r"[^A-Za-z0-9.]+", "-", find(runtime).label).strip("-.")
+    return re.sub(r"[^A-Za-z0-9.]+", "-", find_target(runtime).label).strip("-.")
 
 
 def check_path(source: str, path: str, options: Options, stdout: IO[bytes] | None) -> None:

@@ -59,9 +59,9 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
     """What a list of operators, or a file of one, has."""
     if value is None:
         return ()
-    from onnxreduce_cli.targets.allowed import listed_in
+    from onnxreduce_cli.targets.allowed import operator_list_entries
 
-    found = listed_in(value)
+    found = operator_list_entries(value)
     if not found:
         raise click.BadParameter(f"{value!r} lists no operator")
     return found

@@ -70,13 +70,13 @@ def complete_contracted(_: click.Context, __: click.Parameter, begun: str) -> li
 
 def complete_runtimes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
     """The runtimes that are known; with ``==``, their versions."""
-    from onnxreduce_cli.targets.reading import names, runtime
+    from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 
     name, sign, version = begun.partition("==")
-    if sign and name in names():
-        versions = [str(row.version) for row in runtime(name).rows]
+    if sign and name in runtime_names():
+        versions = [str(row.version) for row in read_runtime(name).rows]
         return _completions(versions, version, f"{name}==")
-    return _completions([*names(), "installed"], begun)
+    return _completions([*runtime_names(), "installed"], begun)
 
 
 def complete_dims(context: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -18,9 +18,9 @@ def command(telling: Telling, runtime: str | None) -> int:
     """
     from onnxreduce_cli.report.reference import targets
     from onnxreduce_cli.report.targets import target_text, targets_text
-    from onnxreduce_cli.targets.requirement import find
+    from onnxreduce_cli.targets.requirement import find_target
 
-    target = None if runtime is None else find(runtime)
+    target = None if runtime is None else find_target(runtime)
     telling.content = lambda: targets(target)
     if target is None:
         telling.say(targets_text())

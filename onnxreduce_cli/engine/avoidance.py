@@ -15,7 +15,7 @@ from onnxreduce_cli.steps.dispatch import alternatives
 
 if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
-    from onnxreduce_cli.targets.verdict import Hit
+    from onnxreduce_cli.targets.verdict import TargetProblem
 
 #: Names of what was written already on the way to a node: none of it is written again.
 Tried = frozenset[str]
@@ -56,7 +56,7 @@ class Avoidance:
             return True
         return self._runtime.lacks(op_type, self._opset) is not None
 
-    def hit(self, site: Site, context: Context) -> Hit | None:
+    def hit(self, site: Site, context: Context) -> TargetProblem | None:
         """Return what the runtime gets wrong of a node, or why it refuses it, and note it.
 
         Args:
@@ -66,16 +66,16 @@ class Avoidance:
         op_type = context.node.op_type
         if not self.affects(op_type):
             return None
-        from onnxreduce_cli.targets.verdict import hits
+        from onnxreduce_cli.targets.verdict import target_problems
 
-        found = next(hits(self._runtime, context, self._opset), None)
+        found = next(target_problems(self._runtime, context, self._opset), None)
         if found is not None:
             site.lookups.note(more=True)
             site.avoided += (f"{op_type}: {found.what}",)
         return found
 
     def rewritten(
-        self, hit: Hit, context: Context, tried: Tried, failed: list[Blocked]
+        self, hit: TargetProblem, context: Context, tried: Tried, failed: list[Blocked]
     ) -> Iterator[Rewritten]:
         """Write a node in each other way that there is.
 
@@ -86,10 +86,10 @@ class Avoidance:
             failed: is told why some of them cannot be.
         """
         op_type, form = context.node.op_type, "any" if hit.quirk is None else hit.quirk.form
-        from onnxreduce_cli.targets.forms import undecided
+        from onnxreduce_cli.targets.forms import form_blocker
 
         # What stands for one form may be wrong for others.
-        unknown = undecided(context, form)
+        unknown = form_blocker(context, form)
         if unknown is not None:
             failed.append(unknown)
             return
@@ -107,7 +107,7 @@ class Avoidance:
             if not fresh.unchanged:
                 yield Rewritten(fresh, name, f"{self._label} {_does(hit)}: {item.description}")
 
-    def blocked(self, hit: Hit, failed: Sequence[Blocked]) -> Blocked:
+    def blocked(self, hit: TargetProblem, failed: Sequence[Blocked]) -> Blocked:
         """What is said of a node in place of which nothing can be written.
 
         Args:
@@ -130,7 +130,7 @@ class Avoidance:
         return self._runtime.label
 
 
-def _does(hit: Hit) -> str:
+def _does(hit: TargetProblem) -> str:
     return hit.what if hit.effect == "refused" else f"gets it wrong ({hit.what})"
 
 

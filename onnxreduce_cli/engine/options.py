@@ -200,13 +200,13 @@ class Options:
             UsageError: there is no such runtime or operator.
         """
         if self.runtime is not None:
-            from onnxreduce_cli.targets.requirement import find
+            from onnxreduce_cli.targets.requirement import find_target
 
-            return find(self.runtime)
+            return find_target(self.runtime)
         if self.allow_ops:
-            from onnxreduce_cli.targets.allowed import allowed
+            from onnxreduce_cli.targets.allowed import operator_list_target
 
-            return allowed(self.allow_ops)
+            return operator_list_target(self.allow_ops)
         return None
 
     def check_expanded(self) -> None:

@@ -15,11 +15,11 @@ from onnxreduce_cli.engine.reach import Outcome, Reach
 from onnxreduce_cli.engine.runtime import opsets_of, preference
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.targets.forms import has_form
-from onnxreduce_cli.targets.reading import names, runtime
+from onnxreduce_cli.targets.forms import may_have_form
+from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Quirk
-from onnxreduce_cli.targets.verdict import own_nodes
+from onnxreduce_cli.targets.verdict import default_domain_nodes
 from onnxreduce_cli.targets.versions import Version
 
 #: Opsets that are tried for one version: where none of the likeliest will do, hardly any will.
@@ -61,7 +61,7 @@ def runtimes_of(reach: Reach, outcomes: Mapping[int, Outcome]) -> Runtimes:
             wrong.setdefault(name, {}).setdefault(op_type, []).append(version)
     as_it_is, converted, refused = map(_spans, groups)
     spans = {
-        name: {op: runtime(name).span(versions) for op, versions in found.items()}
+        name: {op: read_runtime(name).span(versions) for op, versions in found.items()}
         for name, found in wrong.items()
     }
     return Runtimes(as_it_is, converted, refused, spans)
@@ -87,8 +87,8 @@ def runtimes_taking(conversion: Conversion) -> dict[str, str]:
 
 def _known() -> Iterator[tuple[str, Version, Target]]:
     """Each version of a runtime of which the opsets that it takes are known."""
-    for name in names():
-        found = runtime(name)
+    for name in runtime_names():
+        found = read_runtime(name)
         for row in found.rows:
             target = Target(found, f"{name} {row.version}", [row])
             if target.newest is not None:
@@ -96,7 +96,7 @@ def _known() -> Iterator[tuple[str, Version, Target]]:
 
 
 def _spans(versions: Mapping[str, list[Version]]) -> dict[str, str]:
-    return {name: runtime(name).span(found) for name, found in versions.items()}
+    return {name: read_runtime(name).span(found) for name, found in versions.items()}
 
 
 class _Form:
@@ -175,12 +175,12 @@ def _as_it_is(reach: Reach) -> _Form:
     facts = reach.facts
     model = facts.model
     nodes: dict[str, list[NodeFacts]] = {}
-    for node in own_nodes(facts):
+    for node in default_domain_nodes(facts):
         nodes.setdefault(node.node.op_type, []).append(node)
     operators = {name for scope in facts.scopes for name in scope.op_types}
 
     def has(op_type: str, form: str) -> bool:
-        return any(has_form(node, form) for node in nodes.get(op_type, ()))
+        return any(may_have_form(node, form) for node in nodes.get(op_type, ()))
 
     return _Form(default_opset(model), model.ir_version, operators, has, facts)
 
@@ -194,7 +194,7 @@ def _as_converted(conversion: Conversion) -> _Form:
         conversion.target,
         conversion.ir_version,
         nodes,
-        lambda op_type, form: any(has_form(node, form) for node in nodes[op_type]),
+        lambda op_type, form: any(may_have_form(node, form) for node in nodes[op_type]),
         conversion.given_facts,
     )
 

@@ -11,9 +11,9 @@ from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import span
 from onnxreduce_cli.steps.registry import Direction, Status, Step
-from onnxreduce_cli.targets.reading import names, runtime
+from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Row, Runtime, Source
+from onnxreduce_cli.targets.rows import Effect, Quirk, Runtime, Source, TargetFact, VersionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Versions:
     """
 
     version: str
-    facts: dict[str, Fact]
+    facts: dict[str, TargetFact]
     note: str
 
 
@@ -180,12 +180,14 @@ def _step(step: Step) -> StepAcross:
 def targets(target: Target | None) -> Targets:
     """The runtime of a target with its versions, all where it has no condition; None for all."""
     if target is None:
-        return Targets(tuple(_runtime(found, found.rows) for found in map(runtime, names())))
+        return Targets(
+            tuple(_runtime(found, found.rows) for found in map(read_runtime, runtime_names()))
+        )
     rows = target.rows if target.conditions else target.runtime.rows
     return Targets((_runtime(target.runtime, rows),), target.remark)
 
 
-def _runtime(found: Runtime, rows: Sequence[Row]) -> KnownRuntime:
+def _runtime(found: Runtime, rows: Sequence[VersionFacts]) -> KnownRuntime:
     quirks = {id(quirk): quirk for row in rows for quirk in row.quirks}.values()
     return KnownRuntime(
         found.name,

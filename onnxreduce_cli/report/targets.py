@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from onnxreduce_cli.targets.reading import GROUPS, names, runtime
+from onnxreduce_cli.targets.reading import GROUPS, read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.rows import FACTS, Quirk, Row, Runtime, Source
+from onnxreduce_cli.targets.rows import FACTS, Quirk, Runtime, Source, VersionFacts
 from onnxreduce_cli.targets.versions import Version
 from onnxreduce_cli.text import count, wrapped
 
@@ -26,7 +26,7 @@ _SHORT = {
 
 def targets_text() -> str:
     """Every runtime on a line: its versions, its newest opset, how many quirks are known."""
-    found = [runtime(name) for name in names()]
+    found = [read_runtime(name) for name in runtime_names()]
     width = max(len(item.name) for item in found)
     return wrapped([f"{item.name:{width}}  {item.title}: {_summary(item)}" for item in found])
 
@@ -47,7 +47,7 @@ def _versions(item: Runtime) -> str:
     return f"{_version(item.rows[0])} to {last}"
 
 
-def _version(row: Row) -> str:
+def _version(row: VersionFacts) -> str:
     return "any version" if row.version == Version.of("0") else str(row.version)
 
 
@@ -61,7 +61,7 @@ def target_text(target: Target, *, whole: bool) -> str:
     return wrapped(_lines(target, target.runtime.rows if whole else target.rows))
 
 
-def _lines(target: Target, rows: Sequence[Row]) -> Iterator[str]:
+def _lines(target: Target, rows: Sequence[VersionFacts]) -> Iterator[str]:
     found = target.runtime
     also = f"; also called {', '.join(found.aliases)}" if found.aliases else ""
     yield f"{found.name}: {found.title}{also}"
@@ -91,7 +91,7 @@ def _mark(source: Source, sources: list[Source]) -> int:
     return sources.index(source) + 1
 
 
-def _facts(row: Row, sources: list[Source]) -> str:
+def _facts(row: VersionFacts, sources: list[Source]) -> str:
     """The facts of a row that are known, each with the mark of its source."""
     return ", ".join(
         f"{_SHORT[name]} {fact} [{_mark(fact.source, sources)}]"
@@ -100,7 +100,7 @@ def _facts(row: Row, sources: list[Source]) -> str:
     )
 
 
-def _unknown(rows: Sequence[Row]) -> list[str]:
+def _unknown(rows: Sequence[VersionFacts]) -> list[str]:
     """What is known of none of some rows."""
     return [
         title
@@ -140,8 +140,8 @@ def targets_markdown() -> str:
         "A version that is not in a table is taken for the nearest older one. "
         "Written by `python -m onnxreduce_cli.report.targets` from `onnxreduce_cli/targets/data/`.",
     ]
-    for name in names():
-        lines += ["", *_section(runtime(name))]
+    for name in runtime_names():
+        lines += ["", *_section(read_runtime(name))]
     return "\n".join(lines) + "\n"
 
 

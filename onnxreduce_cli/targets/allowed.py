@@ -9,7 +9,7 @@ from pathlib import Path
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.rows import FACTS, Fact, Row, Runtime
+from onnxreduce_cli.targets.rows import FACTS, Runtime, TargetFact, VersionFacts
 from onnxreduce_cli.targets.versions import Version
 
 #: What the list is called, as if it were a runtime.
@@ -21,7 +21,7 @@ _FILES = {".txt", ".ops", ".list", ".md", ".json", ".csv", ".onnx"}
 _ENTRY = re.compile(r"([^\s@]+?)(?:@(\d*-?\d*))?")
 
 
-def allowed(entries: Iterable[str]) -> Target:
+def operator_list_target(entries: Iterable[str]) -> Target:
     """Return what takes no other operators than those that are listed, at any opset.
 
     Args:
@@ -32,16 +32,18 @@ def allowed(entries: Iterable[str]) -> Target:
     Raises:
         UsageError: some of them name no operator, or there are none.
     """
-    found = tuple(map(_entry, entries))
+    found = tuple(map(_operator_entry, entries))
     if not found:
         raise UsageError(f"{OPTION} lists no operator")
-    facts = {name: Fact(None, None) for name in FACTS} | {"operators": Fact(found, None)}
-    runtime = Runtime(OPTION, OPTION, [Row(Version.of("0"), facts, [])])
+    facts = {name: TargetFact(None, None) for name in FACTS} | {
+        "operators": TargetFact(found, None)
+    }
+    runtime = Runtime(OPTION, OPTION, [VersionFacts(Version.of("0"), facts, [])])
     advice = f"add it to {OPTION} if it may stay"
     return Target(runtime, OPTION, runtime.rows, advice=advice, all_domains=True)
 
 
-def listed_in(text: str) -> tuple[str, ...]:
+def operator_list_entries(text: str) -> tuple[str, ...]:
     """Return the entries of a list with commas, or of a file with one on a line.
 
     Args:
@@ -63,7 +65,7 @@ def listed_in(text: str) -> tuple[str, ...]:
     return tuple(item for item in found if item)
 
 
-def _entry(item: str) -> str:
+def _operator_entry(item: str) -> str:
     """An entry as a row has it: ``Clip 11-12``."""
     found = _ENTRY.fullmatch(item)
     name, opsets = found.groups() if found else (item, None)

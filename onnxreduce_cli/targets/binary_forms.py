@@ -11,7 +11,7 @@ from onnx import NodeProto
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.targets.reduction_forms import axes_of
+from onnxreduce_cli.targets.reduction_forms import reduction_axes
 
 #: How a norm becomes what something is divided by, or multiplied with: what makes that, what makes
 #: an input of it, and so on.
@@ -67,7 +67,7 @@ def is_broadcast(node: NodeFacts) -> bool:
     What has the first dimensions of the other, the channels among them, and 1 for those after them
     is taken by every runtime: [N, C, H, 1]. So are matrices.
     """
-    shapes = _broadcast(node)
+    shapes = _broadcast_shapes(node)
     if shapes is None:
         return False
     smaller, larger = shapes
@@ -79,7 +79,7 @@ def is_broadcast(node: NodeFacts) -> bool:
 
 def is_broadcast_within(node: NodeFacts) -> bool:
     """None of two operands is constant, and one is broadcast along a dimension between others."""
-    shapes = _broadcast(node)
+    shapes = _broadcast_shapes(node)
     if shapes is None:
         return False
     rank = max(map(len, shapes))
@@ -95,12 +95,12 @@ def _is_within(smaller: Dims, larger: Dims) -> bool:
 
 def is_smaller_first(node: NodeFacts) -> bool:
     """Return whether neither of two operands is constant and the first is broadcast."""
-    shapes = _broadcast(node)
+    shapes = _broadcast_shapes(node)
     found = node.type(node.input(0))
     return shapes is not None and found is not None and found.dims == shapes[0]
 
 
-def _broadcast(node: NodeFacts) -> tuple[Dims, Dims] | None:
+def _broadcast_shapes(node: NodeFacts) -> tuple[Dims, Dims] | None:
     """The shapes of two operands that differ, that of the smaller first; None for matrices."""
     names = [node.input(index) for index in (0, 1)]
     found = (node.type(name) for name in names)
@@ -122,10 +122,10 @@ def has_constant_operand(node: NodeFacts) -> bool:
 def is_scaled_next(node: NodeFacts) -> bool:
     """What it gives is multiplied by one constant number next, or one is added to it, or may be."""
     readers = node.readers(node.node.output[0])
-    return readers is None or any(_scales(node, reader) for reader in readers)
+    return readers is None or any(_may_scale(node, reader) for reader in readers)
 
 
-def _scales(node: NodeFacts, reader: NodeProto) -> bool:
+def _may_scale(node: NodeFacts, reader: NodeProto) -> bool:
     if reader.op_type in _ARITHMETIC:
         given = reader.input[1:] if reader.op_type == "Div" else reader.input
         return any(_is_one_number(node, name) for name in given)
@@ -168,7 +168,7 @@ def has_more_than_two(node: NodeFacts) -> bool:
 
 def is_broadcast_of_rank_5(node: NodeFacts) -> bool:
     """Return whether an operand of rank 5 or more is broadcast, but not along its first axis."""
-    shapes = _broadcast(node)
+    shapes = _broadcast_shapes(node)
     if shapes is None:
         return False
     smaller, larger = shapes
@@ -177,16 +177,16 @@ def is_broadcast_of_rank_5(node: NodeFacts) -> bool:
 
 def divides_by_norm(node: NodeFacts) -> bool:
     """It divides by a norm that is not over the channels alone: Div(x, ReduceL2<axes=[2]>(x))."""
-    found = _norm(node)
-    return found is not None and axes_of(found.reduction) != (1,)
+    found = _division_by_norm(node)
+    return found is not None and reduction_axes(found.reduction) != (1,)
 
 
 def divides_by_norm_of_another(node: NodeFacts) -> bool:
     """It divides by the norm of something else, or by one without its dimension or over several."""
-    found = _norm(node)
+    found = _division_by_norm(node)
     if found is None:
         return False
-    axes = axes_of(found.reduction)
+    axes = reduction_axes(found.reduction)
     return (
         axes is None
         or len(axes) != 1
@@ -195,7 +195,7 @@ def divides_by_norm_of_another(node: NodeFacts) -> bool:
     )
 
 
-class _Norm(NamedTuple):
+class _DivisionByNorm(NamedTuple):
     """A division by a norm: what is reduced, of what it is the norm, and what is divided by it."""
 
     reduction: NodeFacts
@@ -203,25 +203,25 @@ class _Norm(NamedTuple):
     divided: str
 
 
-def _norm(node: NodeFacts) -> _Norm | None:
+def _division_by_norm(node: NodeFacts) -> _DivisionByNorm | None:
     divided, by = node.input(0), node.input(1)
     pairs = [(divided, by), (by, divided)] if node.node.op_type == "Mul" else [(divided, by)]
     for other, name in pairs:
         for chain in _NORMS.get(node.node.op_type, ()):
-            made = _made_by(node, name, chain)
+            made = _producer_chain(node, name, chain)
             if made:
                 reduction = next(item for item in made if item.op_type.startswith("Reduce"))
-                return _Norm(node.about(reduction), made[-1].input[0], other)
+                return _DivisionByNorm(node.about(reduction), made[-1].input[0], other)
     return None
 
 
-def _made_by(node: NodeFacts, name: str, chain: Sequence[str]) -> list[NodeProto]:
+def _producer_chain(node: NodeFacts, name: str, chain: Sequence[str]) -> list[NodeProto]:
     """Return the nodes of some operators that make a value one after another, the last first."""
     maker = node.maker(name)
     if maker is None or maker.op_type != chain[0]:
         return []
     if len(chain) == 1:
         return [maker]
-    found = (_made_by(node, given, chain[1:]) for given in maker.input)
+    found = (_producer_chain(node, given, chain[1:]) for given in maker.input)
     rest = next((nodes for nodes in found if nodes), None)
     return [maker, *rest] if rest else []

@@ -49,7 +49,7 @@ def is_linear(node: NodeFacts) -> bool:
     return bool(node.value("mode", "nearest") == "linear") and not is_antialiased(node)
 
 
-def leaves_coordinates_out(node: NodeFacts) -> bool:
+def has_default_coordinates(node: NodeFacts) -> bool:
     """A linear Resize whose coordinate_transformation_mode is left to its default."""
     return is_linear(node) and node.attribute("coordinate_transformation_mode") is None
 
@@ -69,7 +69,7 @@ def has_no_epsilon(node: NodeFacts) -> bool:
     return node.attribute("epsilon") is None
 
 
-def states_beta(node: NodeFacts) -> bool:
+def has_default_beta(node: NodeFacts) -> bool:
     """The HardSigmoid of a HardSwish, with its beta there though it is the default."""
     alpha, beta = node.value("alpha", 0.2), node.value("beta")
     return bool(beta == 0.5 and abs(alpha - 1 / 6) < 1e-6)
@@ -82,7 +82,7 @@ def passes_input_on(node: NodeFacts) -> bool:
     return inputs and node.node.output[0] in scope.outputs
 
 
-def is_of_halves(node: NodeFacts) -> bool:
+def is_16_bit_float(node: NodeFacts) -> bool:
     """Return whether the data is known to be float16 or bfloat16."""
     return node.elem_type(node.input(0)) in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
@@ -93,7 +93,7 @@ def has_several_indices(node: NodeFacts) -> bool:
     return indices is None or indices.size != 1
 
 
-def cuts_off(node: NodeFacts) -> bool:
+def casts_fractions(node: NodeFacts) -> bool:
     """A Cast of floats that may not be whole numbers to integers or bool."""
     known, maker = node.elem_type(node.input(0)), node.maker(node.input(0))
     if node.constant(node.input(0)) is not None or known not in (None, *FLOATS_WITH_BFLOAT16):
@@ -103,10 +103,10 @@ def cuts_off(node: NodeFacts) -> bool:
     if wanted == TensorProto.BOOL:
         return True
     # That is how it is written where it is cut off before.
-    return wanted in INTEGERS and not whole and not _is_cut_off(node, maker)
+    return wanted in INTEGERS and not whole and not _is_truncated_before(node, maker)
 
 
-def _is_cut_off(node: NodeFacts, maker: NodeProto | None) -> bool:
+def _is_truncated_before(node: NodeFacts, maker: NodeProto | None) -> bool:
     makers = [node.maker(name) for name in maker.input] if maker is not None else []
     return (maker is not None and maker.op_type == "Sub") and all(
         item is not None and item.op_type == "Floor" for item in makers
@@ -118,7 +118,7 @@ def is_scaled(node: NodeFacts) -> bool:
     return bool(node.value("alpha", 1) != 1 or (node.input(2) and node.value("beta", 1) != 1))
 
 
-def adds_what_is_not_constant(node: NodeFacts) -> bool:
+def has_computed_c(node: NodeFacts) -> bool:
     """A Gemm whose C is computed, not merely dequantized."""
     maker = node.maker(node.input(2))
     if maker is not None and maker.op_type == "DequantizeLinear":
@@ -147,8 +147,8 @@ FORMS: Mapping[str, Form] = {
     "noop": reduction_forms.is_noop,
     "flattening": reduction_forms.is_flattening,
     "flattening from the end": reduction_forms.is_flattening_from_the_end,
-    "inner axis": reduction_forms.is_inner,
-    "vector": reduction_forms.makes_a_vector,
+    "inner axis": reduction_forms.normalizes_inner_axis,
+    "vector": reduction_forms.gives_a_vector,
     "several axes": reduction_forms.has_several_axes,
     "negative axes": reduction_forms.drops_by_negative_axes,
     "kept dimensions": reduction_forms.keeps_dims,
@@ -166,11 +166,11 @@ FORMS: Mapping[str, Form] = {
     "tanh": is_tanh,
     "exact": is_exact,
     "linear": is_linear,
-    "linear, no coordinates": leaves_coordinates_out,
+    "linear, no coordinates": has_default_coordinates,
     "antialias": is_antialiased,
     "num_outputs": has_num_outputs,
     "no epsilon": has_no_epsilon,
-    "default beta": states_beta,
+    "default beta": has_default_beta,
     "smaller constant": binary_forms.has_smaller_constant,
     "operand of rank 1": binary_forms.has_operand_of_rank_1,
     "more than two": binary_forms.has_more_than_two,
@@ -182,17 +182,17 @@ FORMS: Mapping[str, Form] = {
     "broadcast": binary_forms.is_broadcast,
     "inner broadcast": binary_forms.is_broadcast_within,
     "smaller first": binary_forms.is_smaller_first,
-    "16-bit float": is_of_halves,
-    "float to integer": cuts_off,
+    "16-bit float": is_16_bit_float,
+    "float to integer": casts_fractions,
     "alpha or beta": is_scaled,
-    "computed C": adds_what_is_not_constant,
+    "computed C": has_computed_c,
     "inner repeats": repeats_inner_dims,
     "several indices": has_several_indices,
     "scaled next": binary_forms.is_scaled_next,
 }
 
 
-def has_form(node: NodeFacts, form: str) -> bool:
+def may_have_form(node: NodeFacts, form: str) -> bool:
     """Return whether a node is of a form, a name of `FORMS`, or may be."""
     try:
         return FORMS[form](node)
@@ -200,7 +200,7 @@ def has_form(node: NodeFacts, form: str) -> bool:
         return True
 
 
-def undecided(node: NodeFacts, form: str) -> Blocked | None:
+def form_blocker(node: NodeFacts, form: str) -> Blocked | None:
     """Return why it is not known whether a node is of a form; None where it is known.
 
     It depends on an attribute then that calls of a function set in several ways.

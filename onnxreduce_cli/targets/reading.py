@@ -40,15 +40,15 @@ from onnxreduce_cli.targets.forms import FORMS
 from onnxreduce_cli.targets.rows import (
     FACTS,
     Effect,
-    Fact,
-    Kind,
     Quirk,
-    Row,
     Runtime,
     Source,
+    SourceKind,
+    TargetFact,
+    VersionFacts,
     opset_range,
 )
-from onnxreduce_cli.targets.versions import Version, allowed, clauses
+from onnxreduce_cli.targets.versions import Version, meets_all, version_conditions
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -59,7 +59,7 @@ _DATA = Path(__file__).with_name("data")
 _SUFFIX = ".toml"
 
 #: The file that has a table for each runtime of which little is known.
-_OTHERS = "others"
+_SMALL_TABLES_FILE = "others"
 
 #: The value of a fact that nobody knows.
 UNKNOWN = "not known"
@@ -75,57 +75,59 @@ GROUPS = {
 
 
 @cache
-def names() -> tuple[str, ...]:
+def runtime_names() -> tuple[str, ...]:
     """Return the names of all runtimes that there are files of, sorted."""
     files = {path.stem for path in _DATA.iterdir() if path.suffix == _SUFFIX}
-    return tuple(sorted(files - {_OTHERS} | _others().keys()))
+    return tuple(sorted(files - {_SMALL_TABLES_FILE} | _small_tables().keys()))
 
 
 @cache
-def runtime(name: str) -> Runtime:
-    """Return the runtime of a name that `names` has.
+def read_runtime(name: str) -> Runtime:
+    """Return the runtime of a name that `runtime_names` has.
 
     Raises:
         UsageError: its file is wrong.
     """
-    if name in _others():
-        return _runtime(name, _OTHERS, _others()[name])
-    return parsed(name, _text_of(name))
+    if name in _small_tables():
+        return _runtime_of_table(name, _SMALL_TABLES_FILE, _small_tables()[name])
+    return parse_runtime(name, _text_of(name))
 
 
 @cache
-def _others() -> dict[str, Any]:
+def _small_tables() -> dict[str, Any]:
     """Return by their names the tables of the runtimes that have no file of their own."""
-    return _loaded(_OTHERS, _text_of(_OTHERS))
+    return _parse_toml(_SMALL_TABLES_FILE, _text_of(_SMALL_TABLES_FILE))
 
 
 def _text_of(file: str) -> str:
     return (_DATA / f"{file}{_SUFFIX}").read_text(encoding="utf-8")
 
 
-def parsed(name: str, text: str) -> Runtime:
+def parse_runtime(name: str, text: str) -> Runtime:
     """Read the file of a runtime.
 
     Raises:
         UsageError: it is wrong.
     """
-    return _runtime(name, name, _loaded(name, text))
+    return _runtime_of_table(name, name, _parse_toml(name, text))
 
 
-def _loaded(file: str, text: str) -> dict[str, Any]:
+def _parse_toml(file: str, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file}{_SUFFIX}: {error}") from error
 
 
-def _runtime(name: str, file: str, data: dict[str, Any]) -> Runtime:
+def _runtime_of_table(name: str, file: str, data: dict[str, Any]) -> Runtime:
     """Read what a file says of a runtime, and say where that is wrong."""
     try:
-        _only(data, "file", {"title", "aliases", "sources", "every", "row", "quirk"})
-        sources = {key: _source(given) for key, given in data.get("sources", {}).items()}
-        quirks = [_quirk(given, sources) for given in data.get("quirk", [])]
-        rows = [_row(given, data.get("every", {}), sources, quirks) for given in data["row"]]
+        _check_keys(data, "file", {"title", "aliases", "sources", "every", "row", "quirk"})
+        sources = {key: _source_of_table(given) for key, given in data.get("sources", {}).items()}
+        quirks = [_quirk_of_table(given, sources) for given in data.get("quirk", [])]
+        rows = [
+            _version_facts(given, data.get("every", {}), sources, quirks) for given in data["row"]
+        ]
         versions = [row.version for row in rows]
         if versions != sorted(set(versions)):
             raise ValueError("rows are not in order, or twice there")
@@ -138,61 +140,63 @@ def _runtime(name: str, file: str, data: dict[str, Any]) -> Runtime:
         raise UsageError(f"{file}{_SUFFIX}: {name}: {error}") from error
 
 
-def _only(given: dict[str, Any], what: str, known: set[str]) -> None:
+def _check_keys(given: dict[str, Any], what: str, known: set[str]) -> None:
     if odd := set(given) - known:
         raise ValueError(f"a {what} has no {', '.join(sorted(odd))}")
 
 
-def _one_of(value: str, known: tuple[str, ...]) -> Any:
+def _check_choice(value: str, known: tuple[str, ...]) -> Any:
     if value not in known:
         raise ValueError(f"{value!r} is none of {', '.join(known)}")
     return value
 
 
-def _source(given: dict[str, Any]) -> Source:
-    _only(given, "source", {"kind", "where", "date"})
-    return Source(_one_of(given["kind"], get_args(Kind)), given["where"], str(given["date"]))
+def _source_of_table(given: dict[str, Any]) -> Source:
+    _check_keys(given, "source", {"kind", "where", "date"})
+    return Source(
+        _check_choice(given["kind"], get_args(SourceKind)), given["where"], str(given["date"])
+    )
 
 
-def _row(
+def _version_facts(
     given: dict[str, Any],
     every: dict[str, Any],
     sources: dict[str, Source],
     quirks: list[Quirk],
-) -> Row:
-    _only(given, "row", {*FACTS, "version", "source", "note"})
-    _only(every, "row", {*FACTS, "source"})
+) -> VersionFacts:
+    _check_keys(given, "row", {*FACTS, "version", "source", "note"})
+    _check_keys(every, "row", {*FACTS, "source"})
     version = Version.of(given["version"])
     facts = {}
     for name in FACTS:
         side = given if name in given else every
         source = side.get("source", given.get("source"))
-        facts[name] = _fact(side.get(name, UNKNOWN), source, sources)
-    own = [quirk for quirk in quirks if allowed(version, quirk.versions)]
-    return Row(version, facts, own, given.get("note", ""))
+        facts[name] = _fact_of_value(side.get(name, UNKNOWN), source, sources)
+    own = [quirk for quirk in quirks if meets_all(version, quirk.versions)]
+    return VersionFacts(version, facts, own, given.get("note", ""))
 
 
-def _fact(given: Any, source: str | None, sources: dict[str, Source]) -> Fact:
+def _fact_of_value(given: Any, source: str | None, sources: dict[str, Source]) -> TargetFact:
     if isinstance(given, dict):
-        _only(given, "fact", {"value", "source"})
+        _check_keys(given, "fact", {"value", "source"})
         given, source = given["value"], given["source"]
     if given == UNKNOWN:
-        return Fact(None, None)
+        return TargetFact(None, None)
     if source is None:
         raise ValueError(f"{given!r} has no source")
-    return Fact(tuple(given) if isinstance(given, list) else given, sources[source])
+    return TargetFact(tuple(given) if isinstance(given, list) else given, sources[source])
 
 
-def _quirk(given: dict[str, Any], sources: dict[str, Source]) -> Quirk:
+def _quirk_of_table(given: dict[str, Any], sources: dict[str, Source]) -> Quirk:
     known = {"versions", "operators", "opsets", "form", "effect", "what", "source"}
-    _only(given, "quirk", known)
+    _check_keys(given, "quirk", known)
     operators = [op for name in given["operators"] for op in GROUPS.get(name, (name,))]
     return Quirk(
-        clauses(given.get("versions", "")),
+        version_conditions(given.get("versions", "")),
         frozenset(operators),
         opset_range(given.get("opsets", "")),
-        _one_of(given.get("form", "any"), tuple(FORMS)),
-        _one_of(given["effect"], get_args(Effect)),
+        _check_choice(given.get("form", "any"), tuple(FORMS)),
+        _check_choice(given["effect"], get_args(Effect)),
         given["what"],
         sources[given["source"]],
     )

@@ -6,11 +6,11 @@ from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.values import Dims
 
 #: Where the axes are among the inputs.
-_AXES_AT = {"Pad": 3}
+_AXES_INPUT = {"Pad": 3}
 
 
 def _axes_input(node: NodeFacts) -> str:
-    return node.input(_AXES_AT.get(node.node.op_type, 1))
+    return node.input(_AXES_INPUT.get(node.node.op_type, 1))
 
 
 def has_axes_input(node: NodeFacts) -> bool:
@@ -50,7 +50,7 @@ def is_flattening(node: NodeFacts) -> bool:
     """
     if node.source_opset >= 13:
         return False
-    axis, dims = node.value("axis", 1), _dims(node)
+    axis, dims = node.value("axis", 1), _data_dims(node)
     if dims is None:
         return bool(axis != -1)
     return any(dim != 1 for dim in dims[axis + 1 if axis != -1 else len(dims) :])
@@ -66,7 +66,7 @@ def reduces_single_elements(node: NodeFacts) -> bool:
 
     Those that are not known are seldom 1: nobody reduces over them then.
     """
-    dims, axes = _dims(node), axes_of(node)
+    dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return False
     return all(dims[axis] == 1 for axis in axes or range(len(dims)))
@@ -74,13 +74,13 @@ def reduces_single_elements(node: NodeFacts) -> bool:
 
 def has_rank_but_3_to_5(node: NodeFacts) -> bool:
     """A reduction over some of the dimensions of data of a rank that images have not."""
-    dims = _dims(node)
-    return axes_of(node) != () and (dims is None or not 3 <= len(dims) <= 5)
+    dims = _data_dims(node)
+    return reduction_axes(node) != () and (dims is None or not 3 <= len(dims) <= 5)
 
 
 def has_outer_axes(node: NodeFacts) -> bool:
     """A reduction over several dimensions, batch or channels among them or out of order."""
-    axes = axes_of(node)
+    axes = reduction_axes(node)
     if axes is None:
         return True
     return len(axes) > 1 and any(axis < 2 + place for place, axis in enumerate(axes))
@@ -88,13 +88,13 @@ def has_outer_axes(node: NodeFacts) -> bool:
 
 def names_all_axes(node: NodeFacts) -> bool:
     """A reduction over all dimensions that names each of them."""
-    dims, axes = _dims(node), axes_of(node)
+    dims, axes = _data_dims(node), reduction_axes(node)
     return dims is not None and bool(axes) and len(set(axes or ())) == len(dims)
 
 
 def keeps_three(node: NodeFacts) -> bool:
     """A reduction that keeps three dimensions, the first of them greater than 2, or more."""
-    dims, axes = _dims(node), axes_of(node)
+    dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return axes != ()
     kept = [dim for axis, dim in enumerate(dims) if axis not in axes]
@@ -103,7 +103,7 @@ def keeps_three(node: NodeFacts) -> bool:
 
 def keeps_the_last(node: NodeFacts) -> bool:
     """A reduction that keeps the last two dimensions or more, the first of them greater than 2."""
-    dims, axes = _dims(node), axes_of(node)
+    dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return axes != ()
     kept = [dim for axis, dim in enumerate(dims) if axis not in axes]
@@ -113,7 +113,7 @@ def keeps_the_last(node: NodeFacts) -> bool:
 
 def reduces_three(node: NodeFacts) -> bool:
     """A reduction over three dimensions, the first of them greater than 2, or more, but not all."""
-    dims, axes = _dims(node), axes_of(node)
+    dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return _count_of_axes(node) not in (0, 1, 2)
     return _are_three([dims[axis] for axis in sorted(axes)]) and len(set(axes)) < len(dims)
@@ -125,16 +125,16 @@ def _are_three(dims: Dims | list[int | str | None]) -> bool:
 
 def reduces_three_not_last(node: NodeFacts) -> bool:
     """A reduction over three dimensions or more that are not the last ones; see above."""
-    dims, axes = _dims(node), axes_of(node)
+    dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return reduces_three(node)
     last = set(range(len(dims) - len(set(axes)), len(dims)))
     return reduces_three(node) and set(axes) != last
 
 
-def makes_a_vector(node: NodeFacts) -> bool:
+def gives_a_vector(node: NodeFacts) -> bool:
     """Return whether one dimension is taken away from a matrix, keepdims=0."""
-    dims = _dims(node)
+    dims = _data_dims(node)
     return not node.value("keepdims", 1) and (dims is None or len(dims) == 2)
 
 
@@ -165,11 +165,11 @@ def _count_of_axes(node: NodeFacts) -> int | None:
     return None if axes is None else len(axes)
 
 
-def axes_of(node: NodeFacts) -> tuple[int, ...] | None:
+def reduction_axes(node: NodeFacts) -> tuple[int, ...] | None:
     """Return the axes of a reduction as non-negative integers; empty for all, None if not known."""
     if _names_no_axes(node):
         return ()
-    name, dims = _axes_input(node), _dims(node)
+    name, dims = _axes_input(node), _data_dims(node)
     array = node.constant(name) if name else None
     found = list(node.value("axes", ()))
     if array is not None and array.dtype.kind in "iu":
@@ -179,14 +179,14 @@ def axes_of(node: NodeFacts) -> tuple[int, ...] | None:
     return tuple(axis % len(dims) for axis in found)
 
 
-def is_inner(node: NodeFacts) -> bool:
+def normalizes_inner_axis(node: NodeFacts) -> bool:
     """A Softmax, LogSoftmax or Hardmax from opset 13 on over another dimension than the last."""
     if node.source_opset < 13:
         return False
-    axis, dims = node.value("axis", -1), _dims(node)
+    axis, dims = node.value("axis", -1), _data_dims(node)
     return bool(axis != -1 and (dims is None or axis != len(dims) - 1))
 
 
-def _dims(node: NodeFacts) -> Dims | None:
+def _data_dims(node: NodeFacts) -> Dims | None:
     found = node.type(node.input(0))
     return None if found is None else found.dims

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.targets.reading import names, runtime
-from onnxreduce_cli.targets.rows import Fact, Quirk, Row, Runtime
-from onnxreduce_cli.targets.versions import Clause, Version, allowed, clauses
+from onnxreduce_cli.targets.reading import read_runtime, runtime_names
+from onnxreduce_cli.targets.rows import Quirk, Runtime, TargetFact, VersionFacts
+from onnxreduce_cli.targets.versions import Version, VersionCondition, meets_all, version_conditions
 
 #: What names the runtime that is installed beside this program.
 INSTALLED = "installed"
@@ -35,7 +35,7 @@ class Target:
 
     runtime: Runtime
     label: str
-    rows: Sequence[Row]
+    rows: Sequence[VersionFacts]
     remark: str = ""
     conditions: str = ""
     advice: str = "leave --for out if that does not matter"
@@ -67,7 +67,7 @@ class Target:
         """Return the newest ai.onnx.ml that all take; None where it is not known."""
         return min(self._numbers("ml"), default=None)
 
-    def lacks(self, op_type: str, opset: int) -> Fact | None:
+    def lacks(self, op_type: str, opset: int) -> TargetFact | None:
         """Return the fact that one of them lacks an operator at an opset; None if all have it."""
         return next((said for row in self.rows if (said := row.lacks(op_type, opset))), None)
 
@@ -81,7 +81,7 @@ class Target:
         return (number for number in found if number is not None)
 
 
-def find(text: str) -> Target:
+def find_target(text: str) -> Target:
     """Return the target that a requirement names.
 
     Args:
@@ -97,16 +97,16 @@ def find(text: str) -> Target:
         raise UsageError(f"{text!r} is no runtime; say NAME or NAME==VERSION: {_HERE}==1.20")
     name, conditions = found.groups()
     if name.lower() == INSTALLED and not conditions:
-        name, conditions = _HERE, f"=={_installed()}"
-    known = runtime(_name(name))
+        name, conditions = _HERE, f"=={_installed_version()}"
+    known = read_runtime(_runtime_name(name))
     try:
-        wanted = clauses(conditions)
+        wanted = version_conditions(conditions)
     except ValueError as error:
-        raise UsageError(f"{text!r}: {error}; say {_meant(known, conditions)}") from error
+        raise UsageError(f"{text!r}: {error}; say {_suggestion(known, conditions)}") from error
     return _target(known, conditions, wanted)
 
 
-def _meant(known: Runtime, conditions: str) -> str:
+def _suggestion(known: Runtime, conditions: str) -> str:
     """Return the requirement that was probably meant: ``opencv==4.*`` for ``4.x``."""
     found = re.search(r"(\d+(?:\.\d+)*)(\.x\b)?", conditions, re.IGNORECASE)
     if found is None:
@@ -114,7 +114,7 @@ def _meant(known: Runtime, conditions: str) -> str:
     return f"{known.name}=={found[1]}{'.*' if found[2] else ''}"
 
 
-def _installed() -> str:
+def _installed_version() -> str:
     try:
         return metadata.version(_HERE)
     except metadata.PackageNotFoundError as error:
@@ -123,40 +123,44 @@ def _installed() -> str:
         ) from error
 
 
-def _name(given: str) -> str:
+def _runtime_name(given: str) -> str:
     """Return the name of the runtime that a user names, whatever its case."""
-    spelled = {_plain(alias): name for name in names() for alias in (name, *runtime(name).aliases)}
-    found = spelled.get(_plain(given))
+    spelled = {
+        _normalized(alias): name
+        for name in runtime_names()
+        for alias in (name, *read_runtime(name).aliases)
+    }
+    found = spelled.get(_normalized(given))
     if found is not None:
         return found
     glued = re.fullmatch(r"(.*[^\d.])(\d+(?:\.\d+)*)", given)
-    if glued is not None and _plain(glued[1]).strip("-") in spelled:
-        meant = f"{spelled[_plain(glued[1]).strip('-')]}=={glued[2]}"
+    if glued is not None and _normalized(glued[1]).strip("-") in spelled:
+        meant = f"{spelled[_normalized(glued[1]).strip('-')]}=={glued[2]}"
         raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
     from difflib import get_close_matches
 
-    near = get_close_matches(_plain(given), spelled, 3)
+    near = get_close_matches(_normalized(given), spelled, 3)
     if near:
         meant = ", ".join(dict.fromkeys(spelled[item] for item in near))
         raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
     raise UsageError(f"no runtime {given!r} is known; onnxreduce targets lists those that are")
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _target(known: Runtime, conditions: str, wanted: tuple[Clause, ...]) -> Target:
+def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...]) -> Target:
     if not wanted:
         newest = known.rows[-1]
         return Target(known, _label(known, newest), [newest])
     if len(wanted) == 1 and wanted[0].sign == "==" and not wanted[0].series:
         version = wanted[0].version
-        row = row_of(known, version)
+        row = facts_of_version(known, version)
         label = f"{known.name} {version}"
-        remark = "" if version.is_of(row.version) else _taken_for(label, row)
+        remark = "" if version.is_of(row.version) else _older_version_remark(label, row)
         return Target(known, label, [row], remark, conditions)
-    rows = list(_rows(known, wanted))
+    rows = list(_matching_rows(known, wanted))
     if not rows:
         first, last = known.rows[0].version, known.rows[-1].version
         raise UsageError(
@@ -164,31 +168,33 @@ def _target(known: Runtime, conditions: str, wanted: tuple[Clause, ...]) -> Targ
             f"{last}"
         )
     label = f"{known.name} {conditions}"
-    named = [clause.version for clause in wanted if allowed(clause.version, wanted)]
+    named = [clause.version for clause in wanted if meets_all(clause.version, wanted)]
     meets = any(
-        allowed(row.version, wanted) or any(version.is_of(row.version) for version in named)
+        meets_all(row.version, wanted) or any(version.is_of(row.version) for version in named)
         for row in rows
     )
-    return Target(known, label, rows, "" if meets else _taken_for(label, rows[-1]), conditions)
+    return Target(
+        known, label, rows, "" if meets else _older_version_remark(label, rows[-1]), conditions
+    )
 
 
-def _taken_for(label: str, row: Row) -> str:
+def _older_version_remark(label: str, row: VersionFacts) -> str:
     """Return the remark on a row that stands for versions of no row of their own."""
-    if _is_for_all(row):
+    if _holds_for_all_versions(row):
         return ""
     return f"nothing is known of {label}: taken for {row.version}, the nearest older version"
 
 
-def _label(known: Runtime, row: Row) -> str:
-    return known.name if _is_for_all(row) else f"{known.name} {row.version}"
+def _label(known: Runtime, row: VersionFacts) -> str:
+    return known.name if _holds_for_all_versions(row) else f"{known.name} {row.version}"
 
 
-def _is_for_all(row: Row) -> bool:
+def _holds_for_all_versions(row: VersionFacts) -> bool:
     """Return whether a row holds for versions that have no number."""
     return row.version == Version.of("0")
 
 
-def row_of(known: Runtime, version: Version) -> Row:
+def facts_of_version(known: Runtime, version: Version) -> VersionFacts:
     """Return the row that holds for a version: its own, or the nearest older one.
 
     Raises:
@@ -204,13 +210,13 @@ def row_of(known: Runtime, version: Version) -> Row:
     return own[-1]
 
 
-def _rows(known: Runtime, wanted: tuple[Clause, ...]) -> Iterable[Row]:
+def _matching_rows(known: Runtime, wanted: tuple[VersionCondition, ...]) -> Iterable[VersionFacts]:
     """Return the rows of all versions that the conditions name or allow."""
     named = [
-        row_of(known, clause.version)
+        facts_of_version(known, clause.version)
         for clause in wanted
         if clause.sign in ("==", ">=", "<=", "~=", ">")
-        and (clause.sign == ">" or allowed(clause.version, wanted))
+        and (clause.sign == ">" or meets_all(clause.version, wanted))
         and clause.version >= known.rows[0].version
     ]
-    return [row for row in known.rows if row in named or allowed(row.version, wanted)]
+    return [row for row in known.rows if row in named or meets_all(row.version, wanted)]

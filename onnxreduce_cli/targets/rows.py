@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from onnxreduce_cli.targets.versions import Clause, Version
+from onnxreduce_cli.targets.versions import Version, VersionCondition
 
-Kind = Literal["measured", "document", "error text"]
+SourceKind = Literal["measured", "document", "error text"]
 Effect = Literal["wrong", "refused"]
 
 
@@ -22,7 +22,7 @@ class Source:
         date: when it was measured or looked up, as ``2026-11-22``.
     """
 
-    kind: Kind
+    kind: SourceKind
     where: str
     date: str
 
@@ -32,7 +32,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class TargetFact:
     """One thing known of some versions of a runtime.
 
     Attributes:
@@ -80,7 +80,7 @@ class Quirk:
         source: where that comes from.
     """
 
-    versions: tuple[Clause, ...]
+    versions: tuple[VersionCondition, ...]
     operators: frozenset[str]
     opsets: tuple[int, int | None]
     form: str
@@ -104,7 +104,7 @@ class Quirk:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VersionFacts:
     """The facts of one series of versions, and of those after it up to the next row.
 
     Attributes:
@@ -115,7 +115,7 @@ class Row:
     """
 
     version: Version
-    facts: dict[str, Fact]
+    facts: dict[str, TargetFact]
     quirks: Sequence[Quirk]
     note: str = ""
 
@@ -124,7 +124,7 @@ class Row:
         value = self.facts[name].value
         return value if isinstance(value, int) else None
 
-    def lacks(self, op_type: str, opset: int) -> Fact | None:
+    def lacks(self, op_type: str, opset: int) -> TargetFact | None:
         """Return the fact that an operator is not taken at an opset; None if it is."""
         fact = self.facts["operators"]
         if not isinstance(fact.value, tuple):
@@ -167,7 +167,7 @@ class Runtime:
 
     name: str
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[VersionFacts]
     aliases: Sequence[str] = ()
 
     def span(self, versions: Collection[Version]) -> str:

@@ -14,13 +14,13 @@ from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.targets.forms import has_form
+from onnxreduce_cli.targets.forms import may_have_form
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Quirk, Source
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class TargetProblem:
     """One thing that a target gets wrong, or refuses, about a node.
 
     Attributes:
@@ -36,7 +36,7 @@ class Hit:
     quirk: Quirk | None = None
 
 
-def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
+def target_problems(target: Target, node: NodeFacts, opset: int) -> Iterator[TargetProblem]:
     """Yield what a target gets wrong, or refuses, about a node of the default domain.
 
     Args:
@@ -47,22 +47,22 @@ def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
     op_type = node.node.op_type
     lacking = target.lacks(op_type, opset)
     if lacking is not None:
-        yield Hit("refused", "has no such operator", lacking.source)
+        yield TargetProblem("refused", "has no such operator", lacking.source)
     for quirk in target.quirks:
-        if op_type in quirk.operators and quirk.at(opset) and has_form(node, quirk.form):
-            yield Hit(quirk.effect, quirk.what, quirk.source, quirk)
+        if op_type in quirk.operators and quirk.at(opset) and may_have_form(node, quirk.form):
+            yield TargetProblem(quirk.effect, quirk.what, quirk.source, quirk)
 
 
-def own_nodes(facts: Facts) -> Iterator[NodeFacts]:
+def default_domain_nodes(facts: Facts) -> Iterator[NodeFacts]:
     """Yield the nodes of a model that are of the default domain."""
-    ask = asking(facts)
+    ask = node_facts_function(facts)
     for scope in facts.scopes:
         for node in scope.nodes:
             if is_default(node.domain) and facts.calls.function_of(node) is None:
                 yield ask(scope, node)
 
 
-def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
+def node_facts_function(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
     """Return a function that gives the facts of a node of a model, by its scope and the node."""
     known = ConversionFacts(facts)
     workspaces: dict[int, Workspace] = {}

@@ -14,7 +14,7 @@ _VERSION = re.compile(
     r"(?:\+[a-z0-9.]+)?",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"(==|!=|>=|<=|~=|>|<)\s*([^\s,<>=!~]+)")
+_CONDITION = re.compile(r"(==|!=|>=|<=|~=|>|<)\s*([^\s,<>=!~]+)")
 
 #: What stands before a release, in order.
 _EARLY = {"a": 0, "alpha": 0, "b": 1, "beta": 1}
@@ -71,7 +71,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class VersionCondition:
     """One condition on a version, such as ``>=1.8``.
 
     Attributes:
@@ -104,7 +104,7 @@ _COMPARE: dict[str, Callable[[Version, Version], bool]] = {
 }
 
 
-def clauses(text: str) -> tuple[Clause, ...]:
+def version_conditions(text: str) -> tuple[VersionCondition, ...]:
     """Read conditions with commas between them: ``>=1.8,<1.12``; none of an empty text.
 
     Raises:
@@ -112,7 +112,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
     """
     found = []
     for part in text.split(",") if text.strip() else ():
-        match = _CLAUSE.fullmatch(part.strip())
+        match = _CONDITION.fullmatch(part.strip())
         if match is None:
             raise ValueError(f"{part.strip()!r} is no condition on a version")
         sign, version = match.groups()
@@ -120,10 +120,10 @@ def clauses(text: str) -> tuple[Clause, ...]:
         number = Version.of(version.removesuffix(".*") if series else version)
         if sign == "~=" and "." not in version:
             raise ValueError(f"{part.strip()!r} names no series; say ~={version}.0")
-        found.append(Clause(sign, number, series))
+        found.append(VersionCondition(sign, number, series))
     return tuple(found)
 
 
-def allowed(version: Version, conditions: tuple[Clause, ...]) -> bool:
+def meets_all(version: Version, conditions: tuple[VersionCondition, ...]) -> bool:
     """Return whether a version meets all conditions."""
     return all(clause.allows(version) for clause in conditions)

@@ -16,15 +16,15 @@ from lab.predict import hits_of_model
 from onnxreduce_cli import ConversionError
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
-from onnxreduce_cli.targets.reading import names, runtime
-from onnxreduce_cli.targets.requirement import find
+from onnxreduce_cli.targets.reading import read_runtime, runtime_names
+from onnxreduce_cli.targets.requirement import find_target
 from tests.support import model
 
 #: The oldest version of each runtime, one between, and the newest.
 REQUIREMENTS = [
     f"{name}=={rows[index].version}"
-    for name in names()
-    for rows in [runtime(name).rows]
+    for name in runtime_names()
+    for rows in [read_runtime(name).rows]
     for index in sorted({0, len(rows) // 2, len(rows) - 1})
 ]
 
@@ -84,7 +84,7 @@ def test_nothing_is_left_that_a_runtime_gets_wrong(place: str, seed: int) -> Non
     source = drawn(place, seed)
     converted, refusals = 0, []
     for requirement in REQUIREMENTS[seed::8]:
-        target = find(requirement)
+        target = find_target(requirement)
         try:
             made = onnxreduce_cli.convert(
                 source, runtime=requirement, check=False, inline_functions=seed % 2 == 0

@@ -16,7 +16,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.new_constants import ConstantMaker
 from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.targets.requirement import Target, find
+from onnxreduce_cli.targets.requirement import Target, find_target
 from tests.support import conversions, model, several_times
 from tests.test_models import OWN
 from tests.test_round_trips import SAMPLES
@@ -41,7 +41,7 @@ def differing(found: ModelProto) -> list[int | str]:
             same = same and outcome.operators | own == operators | own
         wrong += [] if same else [whole.target]
     for name in RUNTIMES:
-        target, opset = find(name), 13
+        target, opset = find_target(name), 13
         whole = Conversion(found, opset, runtime=target, facts=reach.facts)
         wrong += [] if reach.suits(target, opset) is not bool(whole.blockers) else [name]
     return wrong
@@ -161,7 +161,7 @@ def test_each_node_is_told_that_blocks_for_want_of_its_constants(
 
 def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
     """nncase gets a Hardmax wrong of which no element is positive; it is written by comparisons."""
-    target: Target = find("nncase")
+    target: Target = find_target("nncase")
     found = several_times(
         model("""<ir_version: 8, opset_import: ["" : 13]>
         g (float[2,3] x) => (float[2,3] y) { y = Hardmax(x) }"""),

@@ -13,7 +13,7 @@ import onnxreduce_cli
 from onnxreduce_cli import ConversionError
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets import requirement
-from onnxreduce_cli.targets.reading import parsed
+from onnxreduce_cli.targets.reading import parse_runtime
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS
 from onnxreduce_cli.verification import verify
@@ -41,7 +41,7 @@ def odd(quirks: str = "", **facts: Any) -> Target:
             f'form = "{form.replace("_", " ")}"\neffect = "{effect}"\nwhat = "fails"\n'
             'source = "here"\n'
         )
-    return Target(parsed("odd", text), "odd 1", parsed("odd", text).rows)
+    return Target(parse_runtime("odd", text), "odd 1", parse_runtime("odd", text).rows)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def convert_for(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Converts for a runtime of the test's, checked, and compares the whole models as well."""
 
     def call(source: ModelProto, target: Target, **options: Any) -> ModelProto:
-        monkeypatch.setattr(requirement, "find", lambda _: target)
+        monkeypatch.setattr(requirement, "find_target", lambda _: target)
         made = onnxreduce_cli.convert(source, runtime="odd", **options)
         onnx.checker.check_model(made, full_check=True)
         report = verify(source, made, trials=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from onnxreduce_cli.report.targets import target_text, targets_markdown, targets_text
-from onnxreduce_cli.targets.reading import names
-from onnxreduce_cli.targets.requirement import find
+from onnxreduce_cli.targets.reading import runtime_names
+from onnxreduce_cli.targets.requirement import find_target
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "targets.md"
 
@@ -18,12 +18,12 @@ def test_the_document_is_up_to_date() -> None:
 
 def test_each_runtime_has_a_line() -> None:
     lines = [line for line in targets_text().splitlines() if not line.startswith("    ")]
-    assert [line.split()[0] for line in lines] == list(names())
+    assert [line.split()[0] for line in lines] == list(runtime_names())
     assert "opencv           OpenCV dnn: 4.5 to 5.0, opset 23, 10 quirks" in lines
 
 
 def test_a_row_with_its_sources() -> None:
-    text = " ".join(target_text(find("onnxruntime==1.8.1"), whole=False).split())
+    text = " ".join(target_text(find_target("onnxruntime==1.8.1"), whole=False).split())
     assert "1.8: opset from 7 [1], opset to 14 [2], IR version to 7 [2]" in text
     assert "1.9:" not in text
     assert "1.8 to 1.30: ReduceSum (noop) from opset 13 on: refuses it [3]" in text
@@ -32,7 +32,7 @@ def test_a_row_with_its_sources() -> None:
 
 
 def test_all_rows() -> None:
-    text = " ".join(target_text(find("opencv"), whole=True).split())
+    text = " ".join(target_text(find_target("opencv"), whole=True).split())
     said = (
         "4.6 to 4.7: Reduce* but ReduceSum (axes input) from opset 18 on: wrong: reduces all axes"
     )

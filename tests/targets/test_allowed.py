@@ -7,22 +7,28 @@ from pathlib import Path
 import pytest
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.targets.allowed import allowed, listed_in
+from onnxreduce_cli.targets.allowed import operator_list_entries, operator_list_target
 
 
 def test_a_list_with_commas_or_a_file(tmp_path: Path) -> None:
     path = tmp_path / "ops.txt"
     path.write_text("# those of a model\nAdd\n Clip@11-12, Relu  # both\n\n")
     expected = ("Add", "Clip@11-12", "Relu")
-    assert listed_in(str(path)) == listed_in("Add,Clip@11-12, Relu") == expected
-    assert listed_in("a\0b") == ("a\0b",)
+    assert (
+        operator_list_entries(str(path))
+        == operator_list_entries("Add,Clip@11-12, Relu")
+        == expected
+    )
+    assert operator_list_entries("a\0b") == ("a\0b",)
     path.write_bytes(b"\xff")
     with pytest.raises(UsageError, match="cannot be read"):
-        listed_in(str(path))
+        operator_list_entries(str(path))
 
 
 def test_what_is_allowed() -> None:
-    found = allowed(["Add", "Clip@11-12", "Resize@13-", "ai.onnx.Relu", "com.microsoft.Gelu"])
+    found = operator_list_target(
+        ["Add", "Clip@11-12", "Resize@13-", "ai.onnx.Relu", "com.microsoft.Gelu"]
+    )
 
     def takes(op_type: str, opset: int) -> bool:
         return found.lacks(op_type, opset) is None
@@ -47,15 +53,15 @@ def test_what_is_allowed() -> None:
 )
 def test_what_is_no_operator(entry: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        allowed([entry])
+        operator_list_target([entry])
 
 
 def test_an_empty_list() -> None:
     with pytest.raises(UsageError, match="lists no operator"):
-        allowed([])
+        operator_list_target([])
 
 
 @pytest.mark.parametrize("text", ["missing.txt", "folder/Add", "./ops"])
 def test_a_file_that_is_not_there(text: str) -> None:
     with pytest.raises(UsageError, match=f"there is no file '{text}'"):
-        listed_in(text)
+        operator_list_entries(text)

@@ -9,7 +9,7 @@ import pytest
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets.forms import FORMS
-from onnxreduce_cli.targets.reading import names, parsed, runtime
+from onnxreduce_cli.targets.reading import parse_runtime, read_runtime, runtime_names
 from onnxreduce_cli.targets.rows import FACTS, Quirk, Source
 
 #: Those that people ask for.
@@ -25,12 +25,12 @@ def complete(source: Source) -> bool:
 
 
 def test_those_that_people_ask_for_are_there() -> None:
-    assert set(names()) >= WANTED
+    assert set(runtime_names()) >= WANTED
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", runtime_names())
 def test_each_row_is_complete(name: str) -> None:
-    found = runtime(name)
+    found = read_runtime(name)
     assert found.title
     assert found.rows
     for row in found.rows:
@@ -47,7 +47,9 @@ def test_each_row_is_complete(name: str) -> None:
 
 
 def quirks() -> list[Quirk]:
-    return [quirk for name in names() for row in runtime(name).rows for quirk in row.quirks]
+    return [
+        quirk for name in runtime_names() for row in read_runtime(name).rows for quirk in row.quirks
+    ]
 
 
 @pytest.mark.newest
@@ -82,7 +84,7 @@ source = "lab"
 
 
 def test_a_file() -> None:
-    (row,) = parsed("one", FILE + ROW + QUIRK).rows
+    (row,) = parse_runtime("one", FILE + ROW + QUIRK).rows
     assert row.number("newest") == 13
     assert row.number("oldest") is None
     assert str(row.facts["oldest"]) == "not known"
@@ -95,18 +97,18 @@ def test_a_file() -> None:
 
 
 def test_a_row_may_say_that_a_fact_of_all_others_is_not_known() -> None:
-    (row,) = parsed("one", FILE + ROW + 'best = "not known"').rows
+    (row,) = parse_runtime("one", FILE + ROW + 'best = "not known"').rows
     assert row.number("best") is None
 
 
 def test_three_lines_are_a_file() -> None:
-    found = parsed("one", 'title = "One"\n[[row]]\nversion = "1.0"')
+    found = parse_runtime("one", 'title = "One"\n[[row]]\nversion = "1.0"')
     assert [str(row.version) for row in found.rows] == ["1.0"]
     assert {str(fact) for fact in found.rows[0].facts.values()} == {"not known"}
 
 
 def test_a_list_of_operators() -> None:
-    (row,) = parsed("one", f'{FILE + ROW}operators = ["Abs", "Clip 6-12"]').rows
+    (row,) = parse_runtime("one", f'{FILE + ROW}operators = ["Abs", "Clip 6-12"]').rows
     taken = [row.lacks(*pair) is None for pair in (("Abs", 20), ("Clip", 12), ("Clip", 13))]
     assert taken == [True, True, False]
     assert row.lacks("Erf", 13) == row.facts["operators"]
@@ -134,4 +136,4 @@ def test_a_list_of_operators() -> None:
 )
 def test_mistakes(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        parsed("one", text)
+        parse_runtime("one", text)

@@ -7,12 +7,12 @@ from importlib import metadata
 import pytest
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.targets.reading import names
-from onnxreduce_cli.targets.requirement import find
+from onnxreduce_cli.targets.reading import runtime_names
+from onnxreduce_cli.targets.requirement import find_target
 
 
 def rows(text: str) -> list[str]:
-    return [str(row.version) for row in find(text).rows]
+    return [str(row.version) for row in find_target(text).rows]
 
 
 @pytest.mark.parametrize(
@@ -31,22 +31,22 @@ def rows(text: str) -> list[str]:
 )
 def test_rows(text: str, expected: list[str]) -> None:
     assert rows(text) == expected
-    assert not find(text).remark
+    assert not find_target(text).remark
 
 
 def test_none_is_the_newest_that_is_known() -> None:
-    for name in names():
-        found = find(name)
+    for name in runtime_names():
+        found = find_target(name)
         assert list(found.rows) == [found.runtime.rows[-1]]
 
 
 def test_what_is_installed() -> None:
     version = metadata.version("onnxruntime")
-    assert find("installed").label == f"onnxruntime {version}"
+    assert find_target("installed").label == f"onnxruntime {version}"
 
 
 def test_an_unknown_version_gets_the_nearest_older_row_and_says_so() -> None:
-    found = find("opencv==4.13.2")
+    found = find_target("opencv==4.13.2")
     assert [str(row.version) for row in found.rows] == ["4.12"]
     assert found.remark == (
         "nothing is known of opencv 4.13.2: taken for 4.12, the nearest older version"
@@ -54,15 +54,15 @@ def test_an_unknown_version_gets_the_nearest_older_row_and_says_so() -> None:
 
 
 def test_several_rows_are_one_target_that_takes_what_all_take() -> None:
-    found = find("onnxruntime>=1.8,<1.15")
+    found = find_target("onnxruntime>=1.8,<1.15")
     assert (found.oldest, found.newest, found.ir_version, found.ml_version) == (7, 14, 7, 2)
     alone = {id(quirk) for row in found.rows for quirk in row.quirks}
     assert len(found.quirks) == len(alone) == 3
 
 
 def test_the_best_opset_is_one_on_which_all_agree() -> None:
-    assert find("opencv==4.6").best == 11
-    assert find("opencv>=4.6,<4.8").best is None
+    assert find_target("opencv==4.6").best == 11
+    assert find_target("opencv>=4.6,<4.8").best is None
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_the_best_opset_is_one_on_which_all_agree() -> None:
 )
 def test_what_names_nothing(text: str, said: str) -> None:
     with pytest.raises(UsageError) as error:
-        find(text)
+        find_target(text)
     assert said in str(error.value)
 
 
 @pytest.mark.parametrize("conditions", ["==1.99", ">2", ">=1.99,<3"])
 def test_newer_versions_than_are_known(conditions: str) -> None:
-    found = find(f"onnxruntime{conditions}")
+    found = find_target(f"onnxruntime{conditions}")
     assert [str(row.version) for row in found.rows] == ["1.32"]
     assert found.remark.startswith("nothing is known of onnxruntime ")
     assert found.remark.endswith(": taken for 1.32, the nearest older version")
@@ -102,4 +102,4 @@ def test_newer_versions_than_are_known(conditions: str) -> None:
 
 @pytest.mark.parametrize("conditions", [">=1.8.1,<1.8.9", ">=1.8,<9", "!=1.9", "<=2", "~=1.8.0"])
 def test_versions_of_rows_that_are_known(conditions: str) -> None:
-    assert not find(f"onnxruntime{conditions}").remark
+    assert not find_target(f"onnxruntime{conditions}").remark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onnxreduce_cli.targets.versions import Version, allowed, clauses
+from onnxreduce_cli.targets.versions import Version, meets_all, version_conditions
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_a_version_is_of_its_series() -> None:
     ],
 )
 def test_conditions(conditions: str, meets: list[str], fails: list[str]) -> None:
-    found = clauses(conditions)
-    assert [text for text in meets + fails if allowed(Version.of(text), found)] == meets
+    found = version_conditions(conditions)
+    assert [text for text in meets + fails if meets_all(Version.of(text), found)] == meets
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_conditions(conditions: str, meets: list[str], fails: list[str]) -> None
 )
 def test_no_condition(text: str) -> None:
     with pytest.raises(ValueError, match=r"no condition|no version|no series"):
-        clauses(text)
+        version_conditions(text)
