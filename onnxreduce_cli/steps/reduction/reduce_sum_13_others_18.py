@@ -2,8 +2,8 @@
 
 13 made the axes of ReduceSum an input, 18 those of the others, with `noop_with_empty_axes`. Axes
 that are only known at run time become one conditional reduction for each axis; data of unknown rank
-is in `emulated_reduce_rank`. Negative axes (11) are in `reduce_negative_axes_11`, dtypes (12, 20 and 28) in
-`reduce_dtypes_12_20_28`.
+is in `emulated_reduce_rank`. Negative axes (11) are in `reduce_negative_axes_11`, dtypes (12, 20
+and 28) in `reduce_dtypes_12_20_28`.
 """
 
 from __future__ import annotations
