@@ -129,7 +129,7 @@ def _page(op_type: str) -> str:
         f"`onnxreduce ops {op_type}` prints the rules, and where the steps are.",
     ]
     for boundary in since[1:]:
-        change = audit.change(op_type, boundary)
+        change = audit.definition_change(op_type, boundary)
         what = change.what if change else "Not declared."
         lines += ["", f"## Opset {boundary}", "", what]
         for direction in ("up", "down"):

@@ -22,7 +22,7 @@ from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import kind_of
-from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
+from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body_writer, next_step
 from onnxreduce_cli.steps.type_constraints import fit_types
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class NodeConverter:
             return _Crossing(context, context.description, following.opset, expand, tried)
         if node.op_type in expand:
             context = self._context(site, scope, node, target, BODY_OPSET)
-            description = body(node.op_type)(context)
+            description = body_writer(node.op_type)(context)
             return _Crossing(context, description, BODY_OPSET, (), tried | {node.op_type})
         if tried:
             # What it stands for may have come with dtypes that its own operator lacks here.

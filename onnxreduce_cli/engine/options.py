@@ -216,10 +216,10 @@ class Options:
             UsageError: it has no function body.
         """
         if self.expand:
-            from onnxreduce_cli.steps.dispatch import body
+            from onnxreduce_cli.steps.dispatch import body_writer
 
             for op_type in self.expand:
-                body(op_type)
+                body_writer(op_type)
 
     def contracted(self) -> frozenset[str]:
         """Return the operators that `contract` names, each by itself or by its group.

@@ -13,7 +13,7 @@ from onnxreduce_cli.report.emulated import may_be_emulated
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.dispatch import step_for
-from onnxreduce_cli.steps.loading import INDEX, index_text
+from onnxreduce_cli.steps.loading import INDEX, steps_index_text
 from onnxreduce_cli.steps.registry import Direction, Step
 from onnxreduce_cli.text import LINE, count, joined, wrapped
 
@@ -90,7 +90,7 @@ def boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
 
 def change_at(op_type: str, boundary: int) -> str:
     """Return the change at a boundary by the audit, or by the schemas where it has none."""
-    change = audit.change(op_type, boundary)
+    change = audit.definition_change(op_type, boundary)
     if change is not None:
         return change.what
     if boundary == schemas.versions(op_type)[0]:
@@ -164,5 +164,5 @@ if __name__ == "__main__":
     from onnxreduce_cli.executor import registry
 
     registry.INDEX.write_text(registry.index_text(), encoding="utf-8")
-    INDEX.write_text(index_text(), encoding="utf-8")
+    INDEX.write_text(steps_index_text(), encoding="utf-8")
     Path("docs/operators.md").write_text(operators_markdown(), encoding="utf-8")

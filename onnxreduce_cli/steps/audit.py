@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from onnxreduce_cli.steps.registry import Direction
 
 
-class Change(NamedTuple):
+class DefinitionChange(NamedTuple):
     """The change in one operator at one boundary.
 
     Attributes:
@@ -37,12 +37,12 @@ class Change(NamedTuple):
     unedited: frozenset[Direction]
 
 
-def change(op_type: str, boundary: int) -> Change | None:
+def definition_change(op_type: str, boundary: int) -> DefinitionChange | None:
     """Return what changed in an operator at a boundary; None where the audit does not say."""
     # Few are asked for: the others are not made up.
     for record in _records().get(str(boundary), ()):
         if op_type in record["operators"]:
-            return _read(record)
+            return _change_of_record(record)
     return None
 
 
@@ -54,8 +54,10 @@ def _records() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return found
 
 
-def _read(record: Mapping[str, Any]) -> Change:
+def _change_of_record(record: Mapping[str, Any]) -> DefinitionChange:
     """Return the change that one record of the file declares."""
     if "more_types" in record:
-        return Change(f"Allows more types: {record['more_types']}.", frozenset({"up", "down"}))
-    return Change(record["what"], frozenset(record["unedited"]))
+        return DefinitionChange(
+            f"Allows more types: {record['more_types']}.", frozenset({"up", "down"})
+        )
+    return DefinitionChange(record["what"], frozenset(record["unedited"]))

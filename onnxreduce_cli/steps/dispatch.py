@@ -22,7 +22,7 @@ BODY_OPSET = 18
 
 #: Operators that ONNX Runtime's optimiser puts into the default domain at any opset: its own there,
 #: with the meaning that the domain's gave those of the same name later.
-RUNTIME_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
+RUNTIME_OPERATORS = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 
 
 class NextStep(NamedTuple):
@@ -49,13 +49,13 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
         None if the node is valid at `target` as it is, and means the same.
     """
     since = schemas.versions(op_type)
-    if op_type in RUNTIME_OWN and (not since or opset < since[0]):
-        return _from_the_runtime(op_type, since[0]) if since and target >= since[0] else None
-    removed = None if since and opset >= since[0] else _removed(op_type)
+    if op_type in RUNTIME_OPERATORS and (not since or opset < since[0]):
+        return _from_runtime_operator(op_type, since[0]) if since and target >= since[0] else None
+    removed = None if since and opset >= since[0] else _replace_removed(op_type)
     if removed is not None:
         return removed
     if not since:
-        return _blocking(
+        return _blocking_step(
             target,
             f"onnx {onnx.__version__}, which is installed, has no such operator in the default "
             "domain",
@@ -63,7 +63,7 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
         )
     if opset < since[0]:
         reason = f"the operator came with opset {since[0]} only"
-        return _blocking(target, reason, "raise the model's opset")
+        return _blocking_step(target, reason, "raise the model's opset")
     up = target > opset
     crossed = (
         [boundary for boundary in since if opset < boundary <= target]
@@ -80,7 +80,7 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
     return None
 
 
-def _from_the_runtime(op_type: str, introduced: int) -> NextStep:
+def _from_runtime_operator(op_type: str, introduced: int) -> NextStep:
     """ONNX Runtime's own operator becomes the default domain's, which wants one dtype."""
 
     def take(context: Context) -> None:
@@ -94,7 +94,7 @@ def _from_the_runtime(op_type: str, introduced: int) -> NextStep:
     return NextStep(introduced, take)
 
 
-def _removed(op_type: str) -> NextStep | None:
+def _replace_removed(op_type: str) -> NextStep | None:
     """An experimental operator that ONNX removed becomes others; None for any that is none."""
     from onnxreduce_cli.steps.removed import OPSET, REMOVED
 
@@ -106,7 +106,7 @@ def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across one boundary: from code, or else what the audit says of it."""
     load_step(op_type, boundary, direction)
     key = (op_type, boundary, direction)
-    step = STEPS.get(key) or _audited(op_type, boundary, direction)
+    step = STEPS.get(key) or _step_from_audit(op_type, boundary, direction)
     if step.apply is None and step.status != "unchanged" and key not in STEPS:
         # A step that is new is not in the index yet.
         load_all()
@@ -114,13 +114,13 @@ def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     return step
 
 
-def _audited(op_type: str, boundary: int, direction: Direction) -> Step:
+def _step_from_audit(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return what the audit says of a boundary for which there is no code."""
     since = schemas.versions(op_type)
     if boundary == since[0]:
         description = f"{op_type} does not exist before opset {boundary}"
         return Step(op_type, boundary, direction, "impossible", description, None)
-    change = audit.change(op_type, boundary)
+    change = audit.definition_change(op_type, boundary)
     if change is None:
         description = (
             f"{op_type} changed at opset {boundary}, and this onnxreduce does not know how"
@@ -133,7 +133,7 @@ def _audited(op_type: str, boundary: int, direction: Direction) -> Step:
     return Step(op_type, boundary, direction, "impossible", description, None)
 
 
-def _blocking(opset: int, reason: str, advice: str) -> NextStep:
+def _blocking_step(opset: int, reason: str, advice: str) -> NextStep:
     def take(_: Context) -> None:
         raise Blocked(reason, advice)
 
@@ -166,7 +166,7 @@ def _application(step: Step, before: int, after: int, narrows: bool) -> Callable
     return take
 
 
-def body(op_type: str) -> Callable[[Context], str]:
+def body_writer(op_type: str) -> Callable[[Context], str]:
     """Return what writes an operator out in others, and then says what it did.
 
     That is its function body, or what stands for it below the opset that introduced it.
@@ -179,17 +179,21 @@ def body(op_type: str) -> Callable[[Context], str]:
     replace_by_body = BODIES.get(op_type)
     if replace_by_body is not None:
         return replace_by_body
-    if op_type not in _written_out():
+    if op_type not in _replaceable_operators():
         from difflib import get_close_matches
 
-        near = get_close_matches(op_type, _written_out(), 1)
-        known = f"did you mean {near[0]}?" if near else f"there is for {', '.join(_written_out())}"
+        near = get_close_matches(op_type, _replaceable_operators(), 1)
+        known = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"there is for {', '.join(_replaceable_operators())}"
+        )
         raise UsageError(f"{op_type} is not written in other operators here; {known}")
-    return partial(_as_before, op_type)
+    return partial(_write_as_before, op_type)
 
 
 @cache
-def _written_out() -> tuple[str, ...]:
+def _replaceable_operators() -> tuple[str, ...]:
     """The operators that are written in others: by a function body, or before they came."""
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
@@ -214,7 +218,7 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
     registered = [item for item in ALTERNATIVES.get(op_type, ()) if form in item.forms]
 
     def before(context: Context) -> None:
-        _as_before(op_type, context)
+        _write_as_before(op_type, context)
 
     def written_out(context: Context) -> None:
         BODIES[op_type](context.at(BODY_OPSET))
@@ -230,7 +234,7 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
             yield item
 
 
-def _as_before(op_type: str, context: Context) -> str:
+def _write_as_before(op_type: str, context: Context) -> str:
     """Replace a node as below the opset at which its operator last changed, or came."""
     for boundary in reversed(schemas.versions(op_type)):
         if not 1 < boundary <= context.source_opset:

@@ -35,21 +35,21 @@ _OPERATORS = {
 _NEWER = "install a newer onnx, or choose opset 23 or later"
 
 
-def inline(context: Context) -> None:
+def replace_by_function_body(context: Context) -> None:
     """``Op<alpha=2>(x)`` becomes the nodes of its function body, with names of their own.
 
     Constants are made as for every step, references to attributes are bound to the node's or to
     their defaults, and nodes that only make outputs that nobody reads are left out.
     """
     check_causal(context)
-    function = _body(context)
+    function = _function_body(context)
     context = context.at(default_opset(function) or context.op.opset)
     actual_inputs = dict(zip(function.input, context.node.input, strict=False))
     names = {name: actual_inputs.get(name, "") for name in function.input}
     wanted = dict(zip(function.output, context.node.output, strict=False))
     names |= {name: actual for name, actual in wanted.items() if actual}
-    bound = _bound(context)
-    nodes = _needed(function, set(wanted))
+    bound = _attribute_values(context)
+    nodes = _nodes_for_outputs(function, set(wanted))
     for node in nodes:
         _bind(node, bound)
     _emit_all(context, nodes, names)
@@ -63,7 +63,7 @@ def check_causal(context: Context) -> None:
     """
     if context.node.op_type != "Attention" or not context.value("is_causal", 0):
         return
-    if not any(node.op_type in ("Trilu", "Less") for node in _body(context).node):
+    if not any(node.op_type in ("Trilu", "Less") for node in _function_body(context).node):
         raise Blocked(
             "the function body that the installed onnx has for it leaves out is_causal where "
             "there is a mask",
@@ -82,7 +82,7 @@ def check_definition(context: Context, *, grouped: bool) -> None:
         grouped: whether there are fewer heads of keys than of queries.
     """
     masked = context.input(3) or context.value("is_causal", 0)
-    op_types = [node.op_type for node in _body(context).node]
+    op_types = [node.op_type for node in _function_body(context).node]
     if grouped and "Tile" in op_types:
         what = "repeats heads of keys and values in another order than the definition"
     elif masked and "Tanh" in op_types and "Add" not in op_types[op_types.index("Tanh") :]:
@@ -101,7 +101,7 @@ def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str
         names: for each value of the body its name in the model; those that are emitted are added.
     """
     for node in nodes:
-        tensor = _constant(node)
+        tensor = _constant_tensor(node)
         if tensor is not None and names.get(node.output[0]) is None:
             array = context.array(numpy_helper.to_array(tensor), node.output[0])
             names[node.output[0]] = array
@@ -140,7 +140,7 @@ def _emit_branch(context: Context, node: NodeProto, chosen: bool, names: dict[st
     _emit_all(context, branch.node, inner)
 
 
-def _body(context: Context) -> FunctionProto:
+def _function_body(context: Context) -> FunctionProto:
     """Return the function body of the operator's first version, for this very node."""
     op_type = context.node.op_type
     # The stubs of onnx leave out most of what a schema has to say about functions.
@@ -153,7 +153,7 @@ def _body(context: Context) -> FunctionProto:
     # What the body is depends on which inputs there are, on their types and on attributes.
     node = NodeProto()
     node.CopyFrom(context.node)
-    given, bound = [item.name for item in node.attribute], _bound(context)
+    given, bound = [item.name for item in node.attribute], _attribute_values(context)
     del node.attribute[:]
     node.attribute.extend(bound[name] for name in given if name in bound)
     types = []
@@ -171,7 +171,7 @@ def _body(context: Context) -> FunctionProto:
     return function
 
 
-def _bound(context: Context) -> dict[str, AttributeProto]:
+def _attribute_values(context: Context) -> dict[str, AttributeProto]:
     """Return the node's attributes by name, references resolved, and the schema's defaults."""
     op_type = context.node.op_type
     schema = schemas.schema(op_type, schemas.versions(op_type)[0])
@@ -194,7 +194,7 @@ def _bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
             _bind(inner, bound)
 
 
-def _needed(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:
+def _nodes_for_outputs(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:
     """Return copies of the nodes of a body that the wanted outputs depend on, in order."""
     needed = set(wanted)
     kept = []
@@ -203,21 +203,21 @@ def _needed(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:
             copy = NodeProto()
             copy.CopyFrom(node)
             kept.append(copy)
-            needed |= _reads(node)
+            needed |= _used_names(node)
     return kept[::-1]
 
 
-def _reads(node: NodeProto) -> set[str]:
+def _used_names(node: NodeProto) -> set[str]:
     """Return the names that a node and the graphs within it read."""
     names = set(node.input)
     for _, graph in subgraphs(node):
         names |= {output.name for output in graph.output}
         for inner in graph.node:
-            names |= _reads(inner)
+            names |= _used_names(inner)
     return names
 
 
-def _constant(node: NodeProto) -> onnx.TensorProto | None:
+def _constant_tensor(node: NodeProto) -> onnx.TensorProto | None:
     """Return the tensor that a Constant node gives; None for any other node."""
     if node.op_type != "Constant":
         return None
@@ -232,4 +232,6 @@ def _constant(node: NodeProto) -> onnx.TensorProto | None:
 
 BLOCKS = "the type of an input is not known, or its body has operators that block"
 for _opset, _op_types in _OPERATORS.items():
-    introduced(_op_types, _opset, "the operator's function body", blocks=BLOCKS)(inline)
+    introduced(_op_types, _opset, "the operator's function body", blocks=BLOCKS)(
+        replace_by_function_body
+    )

@@ -53,7 +53,7 @@ def _index() -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def index_text() -> str:
+def steps_index_text() -> str:
     """What the index has to be, by what all modules register."""
     load_all()
     start = f"{steps.__name__}."

@@ -25,7 +25,7 @@ _NAMES = (
 )
 
 
-def _number(context: Context, name: str, default: float | None = None) -> Value:
+def _attribute_scalar(context: Context, name: str, default: float | None = None) -> Value:
     """Return an attribute as a scalar of the data's dtype."""
     value = context.value(name, default)
     if value is None:
@@ -37,8 +37,8 @@ def _number(context: Context, name: str, default: float | None = None) -> Value:
 
 def _affine(context: Context) -> None:
     """``Affine<alpha=2, beta=1>(x)`` becomes ``Add(Mul(x, 2), 1)``."""
-    scaled = context.op.Mul(context.input(0), _number(context, "alpha", 1.0))
-    context.replace("Add", [scaled, _number(context, "beta", 0.0)], keep=())
+    scaled = context.op.Mul(context.input(0), _attribute_scalar(context, "alpha", 1.0))
+    context.replace("Add", [scaled, _attribute_scalar(context, "beta", 0.0)], keep=())
 
 
 def _crop(context: Context) -> None:
@@ -60,7 +60,7 @@ def _image_scaler(context: Context) -> None:
     """``ImageScaler<scale=2, bias=[1, 2, 3]>(x)`` becomes ``Add(Mul(x, 2), bias)``."""
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its attribute 'bias' takes it")
-    scaled = context.op.Mul(data, _number(context, "scale", 1.0))
+    scaled = context.op.Mul(data, _attribute_scalar(context, "scale", 1.0))
     values = [[[value]] for value in context.value("bias")]
     bias = context.array(np.array(values).astype(numpy_dtype(elem_type)), "bias")
     context.replace("Add", [scaled, bias], keep=())
@@ -69,20 +69,20 @@ def _image_scaler(context: Context) -> None:
 def _parametric_softplus(context: Context) -> None:
     """``ParametricSoftplus<alpha=2, beta=3>(x)`` becomes ``Mul(Softplus(Mul(x, 3)), 2)``."""
     op = context.op
-    inner = op.Softplus(op.Mul(context.input(0), _number(context, "beta")))
-    context.replace("Mul", [inner, _number(context, "alpha")], keep=())
+    inner = op.Softplus(op.Mul(context.input(0), _attribute_scalar(context, "beta")))
+    context.replace("Mul", [inner, _attribute_scalar(context, "alpha")], keep=())
 
 
 def _scale(context: Context) -> None:
     """``Scale<scale=2>(x)`` becomes ``Mul(x, 2)``."""
-    context.replace("Mul", [context.input(0), _number(context, "scale", 1.0)], keep=())
+    context.replace("Mul", [context.input(0), _attribute_scalar(context, "scale", 1.0)], keep=())
 
 
 def _scaled_tanh(context: Context) -> None:
     """``ScaledTanh<alpha=2, beta=3>(x)`` becomes ``Mul(Tanh(Mul(x, 3)), 2)``."""
     op = context.op
-    inner = op.Tanh(op.Mul(context.input(0), _number(context, "beta")))
-    context.replace("Mul", [inner, _number(context, "alpha")], keep=())
+    inner = op.Tanh(op.Mul(context.input(0), _attribute_scalar(context, "beta")))
+    context.replace("Mul", [inner, _attribute_scalar(context, "alpha")], keep=())
 
 
 def _thresholded_relu(context: Context) -> None:

@@ -51,9 +51,9 @@ def fit_types(context: Context, node: NodeProto, before: int, after: int) -> Non
         elem_type = context.elem_type(name)
         wider_type = None
         if elem_type is not None:
-            wider_type = widening.wider(op_type, elem_type, allowed, after)
+            wider_type = widening.wider_dtype(op_type, elem_type, allowed, after)
         if wider_type is None:
-            raise _not_taken(context, node, formal, name, after)
+            raise _type_not_allowed(context, node, formal, name, after)
         wide[variable] = wider_type
     if wide:
         widening.compute_wider(context.at(after), node, wide)
@@ -88,7 +88,7 @@ def _not_allowed(
                     raise _unknown_type(name, missing, node.op_type, after)
 
 
-class _Formal(NamedTuple):
+class _FormalParameter(NamedTuple):
     """A formal input or output some of whose types may not be allowed.
 
     Attributes:
@@ -107,7 +107,7 @@ class _Formal(NamedTuple):
 @cache
 def _constraints(
     op_type: str, before: int, after: int
-) -> tuple[tuple[_Formal | None, ...], tuple[_Formal | None, ...]]:
+) -> tuple[tuple[_FormalParameter | None, ...], tuple[_FormalParameter | None, ...]]:
     """Return the formal inputs, and the outputs, to look at: None for those that all types pass.
 
     Where `before` is `after` all are looked at.
@@ -115,11 +115,11 @@ def _constraints(
     old, new = schemas.allowed_types(op_type, before), schemas.allowed_types(op_type, after)
     schema = schemas.schema(op_type, after)
 
-    def formal(name: str, variable: str) -> _Formal | None:
+    def formal(name: str, variable: str) -> _FormalParameter | None:
         allowed_before = old.get(name, frozenset())
         if name not in new or (before != after and allowed_before <= new[name]):
             return None
-        return _Formal(name, variable, new[name], allowed_before)
+        return _FormalParameter(name, variable, new[name], allowed_before)
 
     return (
         tuple(formal(f"in{index}", item.type_str) for index, item in enumerate(schema.inputs)),
@@ -137,7 +137,9 @@ def _unknown_type(name: str, missing: frozenset[str], op_type: str, opset: int) 
     )
 
 
-def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset: int) -> Blocked:
+def _type_not_allowed(
+    context: Context, node: NodeProto, formal: str, name: str, opset: int
+) -> Blocked:
     """Return the blocker for a value of a type that an operator does not take, nor a wider one.
 
     Args:

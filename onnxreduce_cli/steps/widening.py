@@ -21,7 +21,7 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 
 #: Their results are elements of their inputs.
-_MOVING = frozenset(
+_MOVE_ELEMENTS = frozenset(
     {
         "Compress",
         "Concat",
@@ -56,7 +56,7 @@ _MOVING = frozenset(
     }
 )
 #: Operators whose results depend only on how elements compare, or on how many there are.
-_COMPARING = frozenset(
+_COMPARE_ELEMENTS = frozenset(
     {
         "ArgMax",
         "ArgMin",
@@ -163,7 +163,7 @@ _WRAPS_LIKE: dict[int, tuple[int, ...]] = {
 }
 
 
-def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int | None:
+def wider_dtype(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int | None:
     """Return the dtype in which an operator gives the same results as in `narrow`, if there is one.
 
     Args:
@@ -176,7 +176,7 @@ def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int
         return None
     if op_type == "Equal" and narrow == TensorProto.UINT64:
         return TensorProto.INT64  # What wraps does so one to one.
-    if op_type in _MOVING or op_type in _COMPARING:
+    if op_type in _MOVE_ELEMENTS or op_type in _COMPARE_ELEMENTS:
         dtypes = _EXACT_IN
     elif op_type in _ARITHMETIC:
         dtypes = _WRAPS_LIKE
@@ -222,7 +222,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
     again = context.again(node, inputs, outputs)
     elem_type = context.elem_type(node.output[0])
     if elem_type is not None:
-        _state_dtype(again, wide.get(schema.outputs[0].type_str, elem_type))
+        _set_dtype_attribute(again, wide.get(schema.outputs[0].type_str, elem_type))
     for widened, narrow, name in back:
         if narrow in _FLOAT8:
             # The values were float8 before: only their infinities could saturate.
@@ -232,7 +232,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
     context.emitted.extend(rest)
 
 
-def _state_dtype(node: NodeProto, elem_type: int) -> None:
+def _set_dtype_attribute(node: NodeProto, elem_type: int) -> None:
     """Set the attribute of a node that says which dtype it gives, if it has one."""
     value = attributes.find(node, "value")
     if node.op_type == "ConstantOfShape" and value is not None:

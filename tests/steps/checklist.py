@@ -27,19 +27,19 @@ def undeclared() -> list[tuple[str, int]]:
         for index, boundary in enumerate(schemas.versions(op_type))
         if (index or boundary > 1)
         and (op_type, boundary, "down") not in STEPS
-        and (index == 0 or audit.change(op_type, boundary) is None)
+        and (index == 0 or audit.definition_change(op_type, boundary) is None)
     ]
 
 
-def declared() -> dict[str, dict[int, audit.Change]]:
+def declared() -> dict[str, dict[int, audit.DefinitionChange]]:
     """Every change that the audit declares, by operator and opset."""
-    found: dict[str, dict[int, audit.Change]] = {}
+    found: dict[str, dict[int, audit.DefinitionChange]] = {}
     for opset, records in audit._records().items():
         for record in records:
             for op_type in record["operators"]:
                 changes = found.setdefault(op_type, {})
                 assert int(opset) not in changes, f"two changes of {op_type} at opset {opset}"
-                changes[int(opset)] = audit._read(record)
+                changes[int(opset)] = audit._change_of_record(record)
     return found
 
 

@@ -16,7 +16,7 @@ from onnx.helper import get_attribute_value
 
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
-from onnxreduce_cli.steps.audit import Change
+from onnxreduce_cli.steps.audit import DefinitionChange
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS
 from tests.steps.checklist import checklist, declared, undeclared
@@ -102,7 +102,7 @@ def _cases(want: str) -> list[Any]:
     """The installed boundaries that the audit declares unedited in one direction, or any."""
     cases = []
     for op_type, opset, old, new in INSTALLED:
-        change = audit.change(op_type, opset)
+        change = audit.definition_change(op_type, opset)
         if change and (want == "any" or want in change.unedited):
             cases.append(pytest.param(op_type, opset, old, new, change, id=f"{op_type}-{opset}"))
     return cases
@@ -180,7 +180,7 @@ def test_no_boundary_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     [pytest.param(*case, id=f"{case[0]}-{case[1]}") for case in DECLARED],
 )
 def test_the_words_are_sentences_about_the_definition(
-    op_type: str, opset: int, change: Change
+    op_type: str, opset: int, change: DefinitionChange
 ) -> None:
     assert re.fullmatch(r"[A-Z].*[^.]\.", change.what)
     assert "  " not in change.what
@@ -197,14 +197,14 @@ def test_steps_and_the_audit_say_different_things() -> None:
             direction,
             step.full_description,
         )
-        declared = audit.change(op_type, boundary)
+        declared = audit.definition_change(op_type, boundary)
         if declared is not None:
             assert step.description.lower() not in declared.what.lower()
 
 
 def test_what_stays_neither_as_it_is_nor_is_rewritten_says_how() -> None:
     for op_type, opset, *_ in INSTALLED:
-        declared = audit.change(op_type, opset)
+        declared = audit.definition_change(op_type, opset)
         for direction in ("up", "down") if declared is not None else ():
             step = step_for(op_type, opset, direction)  # type: ignore[arg-type]
             if direction not in declared.unedited:
@@ -217,7 +217,7 @@ def test_what_stays_neither_as_it_is_nor_is_rewritten_says_how() -> None:
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("any"))
 def test_what_came_and_what_went_is_named(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     """Every attribute, input and output that only one of two definitions has, and which has it."""
     here, there = ({formal.name for _, formal in _formals(schema)} for schema in (old, new))
@@ -233,7 +233,7 @@ def test_what_came_and_what_went_is_named(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("up"))
 def test_the_meaning_of_added_attributes_is_told(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     """Where older nodes stay as they are, the default of what was added is the old meaning."""
     for name in new.attributes.keys() - old.attributes.keys():
@@ -246,7 +246,7 @@ def test_the_meaning_of_added_attributes_is_told(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("up"))
 def test_a_node_that_goes_up_unedited_is_valid(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     assert not new.deprecated
     assert old.min_input >= new.min_input
@@ -270,7 +270,7 @@ def test_a_node_that_goes_up_unedited_is_valid(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("down"))
 def test_a_node_that_goes_down_unedited_is_valid(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     assert not old.deprecated
     assert not new.deprecated
@@ -298,7 +298,7 @@ def test_a_node_that_goes_down_unedited_is_valid(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("any"))
 def test_types_that_must_agree_on_one_side_only_need_an_edit(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     for source, target, direction in ((old, new, "up"), (new, old, "down")):
         if direction not in change.unedited:
@@ -316,7 +316,7 @@ def test_types_that_must_agree_on_one_side_only_need_an_edit(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("any"))
 def test_removed_types_are_mentioned(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     before, after = _types(old), _types(new)
     removed = {
@@ -331,7 +331,7 @@ def test_removed_types_are_mentioned(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("any"))
 def test_added_types_are_listed(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     before, after = _types(old), _types(new)
     added = set()
@@ -352,7 +352,7 @@ def test_added_types_are_listed(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("any"))
 def test_more_types_alone_need_no_edit(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     """Where the text and the signature are the same nodes cross as they are."""
     if all(
@@ -364,7 +364,7 @@ def test_more_types_alone_need_no_edit(
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("any"))
 def test_newly_allowed_negative_values_need_an_edit_downwards(
-    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: Change
+    op_type: str, opset: int, old: OpSchema, new: OpSchema, change: DefinitionChange
 ) -> None:
     """An attribute or input that the newer text, but not the older, lets be negative."""
     texts = [

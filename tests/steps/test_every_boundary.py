@@ -34,7 +34,7 @@ DIRECTED: list[tuple[str, int, Direction]] = [
     for op_type, since in sorted(HISTORIES.items())
     for boundary in since[1:]
     # Of what is not declared, test_audit tells what is to be done.
-    if audit.change(op_type, boundary) is not None
+    if audit.definition_change(op_type, boundary) is not None
     for direction in ("up", "down")  # type: ignore[misc]
 ]
 INTRODUCED = [(op_type, since[0]) for op_type, since in sorted(HISTORIES.items()) if since[0] > 1]
@@ -61,7 +61,7 @@ def test_each_directed_step_has_one_status() -> None:
 def test_what_needs_an_edit_has_a_step_or_a_reason() -> None:
     impossible_ones = set()
     for op_type, boundary, direction in DIRECTED:
-        change = audit.change(op_type, boundary)
+        change = audit.definition_change(op_type, boundary)
         key = (op_type, boundary, direction)
         if change is not None and direction not in change.unedited:
             assert key in STEPS, f"{key} needs an edit and has no step"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.steps.loading import INDEX, index_text
+from onnxreduce_cli.steps.loading import INDEX, steps_index_text
 from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS
 from tests.steps.checklist import undeclared
 
@@ -50,7 +50,10 @@ def python(script: str, *arguments: str) -> str:
 
 def test_the_index_is_what_the_modules_register() -> None:
     """An older onnx has fewer operators; what a newer one has is to be declared first."""
-    written, registered = json.loads(INDEX.read_text(encoding="utf-8")), json.loads(index_text())
+    written, registered = (
+        json.loads(INDEX.read_text(encoding="utf-8")),
+        json.loads(steps_index_text()),
+    )
     if undeclared() or written.keys() - set(schemas.operators()):
         assert registered.items() <= written.items()
     else:

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxreduce_cli import convert, executor, schemas
-from onnxreduce_cli.steps.widening import _EXACT_IN, wider
+from onnxreduce_cli.steps.widening import _EXACT_IN, wider_dtype
 from tests.support import blockers, converts, one_node, op_types
 
 
@@ -240,7 +240,7 @@ def test_not_where_results_would_differ():
     inputs = {"x": np.array(["a", "b"], object)}
     (blocker,) = blockers(one_node("Concat", 4, inputs, axis=0), 3)
     assert "Concat does not take tensor(string) at opset 3, nor a dtype" in str(blocker)
-    assert wider("MatMul", TensorProto.INT32, frozenset({"tensor(double)"}), 9) is None
+    assert wider_dtype("MatMul", TensorProto.INT32, frozenset({"tensor(double)"}), 9) is None
 
 
 @pytest.mark.parametrize("narrow", sorted(_EXACT_IN))
@@ -266,8 +266,8 @@ def test_operators_exist():
     from onnxreduce_cli.steps import widening
 
     named = set().union(
-        widening._MOVING,
-        widening._COMPARING,
+        widening._MOVE_ELEMENTS,
+        widening._COMPARE_ELEMENTS,
         widening._ROUNDING,
         widening._ARITHMETIC,
         widening._REAL,

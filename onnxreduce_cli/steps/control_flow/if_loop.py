@@ -12,7 +12,7 @@ from onnxreduce_cli.steps.registry import down
 
 
 @down("If", 11, "unchanged; where its branches may give different shapes a Loop for each of them")
-def one_shape(context: Context) -> None:
+def if_branches_of_one_shape(context: Context) -> None:
     """An If stays as it is where its branches are known to give one shape; else see `as_loops`.
 
     The older definition requires equal shapes, and runtimes take the shapes inferred of one branch
@@ -43,7 +43,7 @@ def _of_one_shape(first: ValueType | None, second: ValueType | None) -> bool:
 
 
 @down("Loop", 11, "a value is carried through unused where none is carried")
-def carries_something(context: Context) -> None:
+def loop_carries_a_value(context: Context) -> None:
     """``s = Loop(n, c)`` becomes ``unused, s = Loop(n, c, true)``, whose body gives what it gets.
 
     A Loop that carries a value stays as it is.

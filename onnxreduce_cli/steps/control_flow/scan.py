@@ -14,13 +14,13 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import put_nodes_around
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import size_of
-from onnxreduce_cli.steps.control_flow.scan_as_loop import as_loop, as_scan_over_batch
+from onnxreduce_cli.steps.control_flow.scan_as_loop import as_scan_over_batch, scan_as_loop
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
 from onnxreduce_cli.steps.registry import down, up
 
 
 @down("Scan", 11, "negative axes made non-negative, of the transpose where the rank is not known")
-def negative_axes(context: Context) -> None:
+def scan_axes_from_front(context: Context) -> None:
     """``Scan<scan_input_axes=[-1]>(x)``, x of rank 3, becomes ``Scan<scan_input_axes=[2]>(x)``.
 
     Where the rank is not known it becomes ``Scan<scan_input_axes=[0]>(Transpose(x))``, whose body
@@ -143,7 +143,7 @@ def with_batch(context: Context) -> None:
     scanned_along = for_each_value(context, "scan_input_axes", states, context.node.input)
     read = list(zip(context.node.input, scanned_along, strict=True))
     if context.target_opset < 8 or any(axis and context.rank(name) is None for name, axis in read):
-        as_loop(context)
+        scan_as_loop(context)
         return
     inputs = [""]
     for name, axis in read:

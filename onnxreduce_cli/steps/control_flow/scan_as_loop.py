@@ -42,7 +42,7 @@ def as_scan_over_batch(context: Context) -> None:
     def write(inner: Nodes, values: list[Value]) -> list[Carried]:
         if lengths:
             *values, length = values
-            places = _counted(context, inner, length, longest)
+            places = _write_counting_loop(context, inner, length, longest)
             values[states:] = [inner.Gather(value, places, axis=0) for value in values[states:]]
         results = _inner_scan(context, inner, values)
         if lengths:
@@ -51,7 +51,7 @@ def as_scan_over_batch(context: Context) -> None:
                 results[index] = _filled_up(context, inner, results[index], longest, known)
         return [Carried(name, 0, None) for name in results]
 
-    graph = scan_body(context, [_entry(context, name) for name in inputs], write)
+    graph = scan_body(context, [_batch_entry(context, name) for name in inputs], write)
     number = len(graph.output)
     outputs = [*context.node.output, *[""] * number][:number]
     context.replace(
@@ -63,7 +63,7 @@ def as_scan_over_batch(context: Context) -> None:
     )
 
 
-def _counted(context: Context, inner: Nodes, length: str, longest: str) -> Value:
+def _write_counting_loop(context: Context, inner: Nodes, length: str, longest: str) -> Value:
     """Return the numbers from 0 to before the length of a sequence, int64 of shape [length].
 
     Before NonZero a Loop counts them.
@@ -109,7 +109,7 @@ def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[V
     return list(results)
 
 
-def _entry(context: Context, name: str) -> Carried:
+def _batch_entry(context: Context, name: str) -> Carried:
     """Return what a Scan's body gets of a value that is scanned along its first axis."""
     known = context.type(name)
     if known is None or not known.elem_type:
@@ -144,7 +144,7 @@ def _filled_up(
     return inner.Concat(name, zeros, axis=0)
 
 
-def as_loop(context: Context) -> None:
+def scan_as_loop(context: Context) -> None:
     """``Scan<num_scan_inputs=1>(s, x)`` becomes ``Loop(Gather(Shape(x), 0), true, s)``, whose body
     begins with ``Gather(x, round)``.
     """

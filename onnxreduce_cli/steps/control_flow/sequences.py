@@ -59,7 +59,7 @@ def _take_part(context: Context, split: NodeProto, index: int) -> None:
         axis = non_negative_axes((axis,), rank)[0]
     elif axis < 0:
         context.need_rank(data, "the axis is counted from the end")
-    start, end = _part(context, split, axis, index)
+    start, end = _part_of_split(context, split, axis, index)
     bounds = [context.array([value], "bound") for value in (start, end, axis)]
     if sizes or keepdims:
         context.replace("Slice", [data, *bounds], keep=())
@@ -68,7 +68,7 @@ def _take_part(context: Context, split: NodeProto, index: int) -> None:
     context.replace("Identity", [squeezed(context, part, [axis])], keep=())
 
 
-def _part(context: Context, split: NodeProto, axis: int, index: int) -> tuple[int, int]:
+def _part_of_split(context: Context, split: NodeProto, axis: int, index: int) -> tuple[int, int]:
     """Return the start and the end along the axis of the part at `index`."""
     sizes = context.constant(split.input[1]) if len(split.input) > 1 else np.array(1)
     if sizes is None:

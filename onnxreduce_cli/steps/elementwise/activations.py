@@ -30,13 +30,13 @@ def gelu(context: Context) -> None:
     ``x * 0.5 * (Tanh(sqrt(2 / pi) * (x + 0.044715 * Pow(x, 3))) + 1)``.
     """
     by_tanh = context.value("approximate", "none") == "tanh"
-    _written_out(context, idioms.gelu_by_tanh if by_tanh else idioms.gelu)
+    _write_idiom(context, idioms.gelu_by_tanh if by_tanh else idioms.gelu)
 
 
 @introduced("Mish", 18, "x * Tanh(Softplus(x))")
 def mish(context: Context) -> None:
     """``Mish(x)`` becomes ``Mul(x, Tanh(Softplus(x)))``."""
-    _written_out(context, idioms.mish)
+    _write_idiom(context, idioms.mish)
 
 
 @introduced("HardSwish", 14, "x * HardSigmoid(x)")
@@ -51,10 +51,10 @@ def hard_swish(context: Context) -> None:
 def swish(context: Context) -> None:
     """``Swish<alpha=2.0>(x)`` becomes ``Mul(x, Sigmoid(Mul(x, 2.0)))``."""
     plain = context.value("alpha", 1.0) == 1
-    _written_out(context, idioms.swish if plain else idioms.swish_with_alpha)
+    _write_idiom(context, idioms.swish if plain else idioms.swish_with_alpha)
 
 
-def _written_out(context: Context, idiom: Callable[[Writer, str], Value]) -> None:
+def _write_idiom(context: Context, idiom: Callable[[Writer, str], Value]) -> None:
     """Write out an idiom of one input; halves in float."""
     data, elem_type, working = widened(context, 0)
     replace_by_last(context, idiom(Expansion(context, working), data), elem_type, working)

@@ -42,7 +42,7 @@ _OPERATORS = ("Max", "Mean", "Min", "Sum")
     "inputs of different shapes: added one by one, limited by Clip, or repeated by Tile",
     blocks=f"neither its rank nor its dtype are known of an input, or {NO_COUNTING}",
 )
-def one_shape(context: Context) -> None:
+def operands_of_one_shape(context: Context) -> None:
     """``Max(x, y)`` with y of shape [3] becomes ``Max(x, Tile(Unsqueeze(y)))``.
 
     ``Sum(x, y, z)`` becomes ``Add(Add(x, y), z)``, which broadcast one opset longer, and
@@ -59,12 +59,12 @@ def one_shape(context: Context) -> None:
         return
     if len(names) == 1:
         return
-    if op_type in ("Max", "Min") and _limited(context, names):
+    if op_type in ("Max", "Min") and _replaced_by_clip(context, names):
         return
     context.replace(inputs=broadcast_together(context, names))
 
 
-def _limited(context: Context, names: list[str]) -> bool:
+def _replaced_by_clip(context: Context, names: list[str]) -> bool:
     """Replace a Max or Min of a tensor and a float constant of one element by a Clip.
 
     Args:

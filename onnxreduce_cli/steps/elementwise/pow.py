@@ -23,7 +23,7 @@ _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, Tens
     "int64 and whole exponents the base squared and multiplied",
     blocks="whole exponents of int64 are not known, or some are negative",
 )
-def one_type(context: Context) -> None:
+def pow_in_one_dtype(context: Context) -> None:
     """``Pow(x, [2])`` with an int64 exponent becomes ``Pow(x, [2.0])`` in the type of x.
 
     Where that type cannot represent the exponent both are cast to one that represents both, and the

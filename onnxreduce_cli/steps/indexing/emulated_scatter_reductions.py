@@ -21,7 +21,7 @@ def reduced_elements(context: Context, op_type: str) -> None:
         context: the node's.
         op_type: the binary operator that reduces.
     """
-    data = _data(context)
+    data = _carried_data(context)
     indices, updates = context.input(1), context.input(2)
     axis = context.value("axis", 0)
     if data.dims is not None:
@@ -48,12 +48,14 @@ def reduced_slices(context: Context, op_type: str) -> None:
         op_type: the binary operator that reduces.
     """
     op = context.op
-    data = _data(context)
+    data = _carried_data(context)
     indices, updates = context.input(1), context.input(2)
     depth = size_of(context, indices, -1)
     vectors = op.Reshape(indices, as_shape(context, [-1, depth]))
     count = size_of(context, vectors, 0)
-    values = op.Reshape(updates, as_shape(context, [count, *_rest(context, depth)]), allowzero=1)
+    values = op.Reshape(
+        updates, as_shape(context, [count, *_slice_dims(context, depth)]), allowzero=1
+    )
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
@@ -66,7 +68,7 @@ def reduced_slices(context: Context, op_type: str) -> None:
     context.replace("Loop", inputs, keep=(), body=graph)
 
 
-def _data(context: Context) -> Carried:
+def _carried_data(context: Context) -> Carried:
     """Return the node's data, with its dtype and dims, as a value that a Loop carries."""
     name, since = context.input(0), context.op.opset + 1
     need_loops(context, f"before opset {since} only a Loop reduces what it scatters", since)
@@ -74,7 +76,7 @@ def _data(context: Context) -> Carried:
     return Carried(name, elem_type, dims_of(context, name))
 
 
-def _rest(context: Context, depth: Number) -> list[Number]:
+def _slice_dims(context: Context, depth: Number) -> list[Number]:
     """Return the dims of a slice: one number for each dimension behind the `depth` indexed ones.
 
     Where depth or rank is not known, the list has one item, an int64 vector of them all.

@@ -29,7 +29,7 @@ def reverse_sequence(context: Context) -> None:
     data, lengths, output = context.input(0), context.input(1), context.node.output[0]
     rank = context.specialised_rank(data)
     if rank is None:
-        of_unknown_rank(context)
+        reverse_sequence_of_unknown_rank(context)
         return
     turned = context.value("time_axis", 0) == 1
     perm = [1, 0, *range(2, rank)]
@@ -57,7 +57,7 @@ def reverse_sequence(context: Context) -> None:
         op.Transpose(name, outputs=[output], perm=perm)
 
 
-def of_unknown_rank(context: Context) -> None:
+def reverse_sequence_of_unknown_rank(context: Context) -> None:
     """Replace the node by a ReverseSequence of rank 3: all dims behind time and batch made one."""
     context = context.at(shapes.OPSET)  # The step is taken again, with a known rank.
     op = context.op

@@ -66,7 +66,7 @@ def _constant_positions(context: Context) -> Array | None:
 
 
 @up("Scatter", 11, "its successor ScatterElements")
-def scatter_elements(context: Context) -> None:
+def scatter_to_scatter_elements(context: Context) -> None:
     """``Scatter(x, indices, updates)`` becomes ``ScatterElements(x, indices, updates)``."""
     context.replace("ScatterElements")
 

@@ -11,6 +11,6 @@ from onnxreduce_cli.steps.registry import down
 
 
 @down("ScatterElements", 11, "its predecessor Scatter", blocks="the dtype of the indices unknown")
-def scatter(context: Context) -> None:
+def scatter_elements_to_scatter(context: Context) -> None:
     """``ScatterElements(x, [[-1]], y)`` becomes ``Scatter(x, [[2]], y)``, x of shape [3, 1]."""
     context.replace("Scatter", [context.input(0), non_negative_indices(context), context.input(2)])

@@ -27,8 +27,8 @@ _NEW_IN = {16: ("add", "mul"), 18: ("max", "min")}
     blocks=_BLOCKS,
 )
 def extremes(context: Context) -> None:
-    """``ScatterND<reduction="max">(x, indices, updates)`` becomes a Loop; see `_reduced`."""
-    _reduced(context, 18)
+    """``ScatterND<reduction="max">(x, indices, updates)`` becomes a Loop; `_apply_reduction`."""
+    _apply_reduction(context, 18)
 
 
 @down(
@@ -38,11 +38,11 @@ def extremes(context: Context) -> None:
     blocks=_BLOCKS,
 )
 def sums_and_products(context: Context) -> None:
-    """``ScatterND<reduction="add">(x, indices, updates)`` becomes a Loop; see `_reduced`."""
-    _reduced(context, 16)
+    """``ScatterND<reduction="add">(x, indices, updates)`` becomes a Loop; `_apply_reduction`."""
+    _apply_reduction(context, 16)
 
 
-def _reduced(context: Context, boundary: int) -> None:
+def _apply_reduction(context: Context, boundary: int) -> None:
     """``ScatterND<reduction="add">(x, indices, updates)`` with constant indices that all differ
     becomes ``ScatterND(x, indices, Add(GatherND(x, indices), updates))``.
 

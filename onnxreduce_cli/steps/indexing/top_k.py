@@ -50,7 +50,7 @@ def number_to_attribute(context: Context) -> None:
     context.require_specialised(f"its K {number!r}")
     rank = context.specialised_rank(data)
     if rank is None:
-        of_unknown_rank(context)
+        top_k_of_unknown_rank(context)
         return
     axis = context.value("axis", -1) % rank
     length = size_of(context, data, axis)
@@ -151,7 +151,7 @@ def _float_type_for(elem_type: int) -> int:
     return TensorProto.FLOAT
 
 
-def of_unknown_rank(context: Context) -> None:
+def top_k_of_unknown_rank(context: Context) -> None:
     """Replace a TopK of unknown rank by one of rank 3, with the dims on both sides merged."""
     context = context.at(OPSET)
     op = context.op
@@ -216,7 +216,7 @@ def of_64_bits(context: Context) -> None:
     data, number = context.input(0), context.input(1)
     rank = context.specialised_rank(data)
     if rank is None:
-        of_unknown_rank(context)
+        top_k_of_unknown_rank(context)
         return
     axis = context.value("axis", -1) % rank
     elem_type = context.need_elem_type(data, "it is taken apart")

@@ -53,14 +53,14 @@ def unique(context: Context) -> None:
     order = _sorted(context, keys, numbers, as_name(context, count))
     differ = _differ(context, [_gather(context, key, order) for key in keys])
     # An empty input has no first element.
-    head = _part(context, numbers, 0, 1)
+    head = _rows(context, numbers, 0, 1)
     head = op.Add(head, context.array([1], "one"))
     is_new = op.Concat(head, differ, axis=0)
     starts = squeezed(context, op.NonZero(is_new), [0])
     first: str = _gather(context, order, starts)
     counts = ""
     if names[3]:
-        following = op.Concat(_part(context, starts, 1, None), as_name(context, count), axis=0)
+        following = op.Concat(_rows(context, starts, 1, None), as_name(context, count), axis=0)
         counts = op.Sub(following, starts)
     if not context.value("sorted", 1):
         nothing = op.Sub(numbers, numbers)
@@ -110,7 +110,7 @@ def _differ(context: Context, keys: list[str]) -> Value:
     op = context.op
     parts = []
     for key in keys:
-        before, after = _part(context, key, 0, -1), _part(context, key, 1, None)
+        before, after = _rows(context, key, 0, -1), _rows(context, key, 1, None)
         parts += [op.emit(op_type, before, after) for op_type in ("Less", "Greater")]
     differ = parts[0]
     for part in parts[1:]:
@@ -118,7 +118,7 @@ def _differ(context: Context, keys: list[str]) -> Value:
     return cast(context, differ, TensorProto.INT64)
 
 
-def _part(context: Context, name: str, start: int, end: int | None) -> Value:
+def _rows(context: Context, name: str, start: int, end: int | None) -> Value:
     """Return the elements along axis 0 from `start` to before `end`, by default through the last.
 
     The tensor is of any dtype, with at least one dimension, and keeps its rank.

@@ -17,7 +17,11 @@ from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import axes_from_front, element, product, reshaped, scalar_input
 from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, sliced
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.linear_algebra.dft_matrix import Kind, angle_table, constant_matrix
+from onnxreduce_cli.steps.linear_algebra.dft_matrix import (
+    FourierTransform,
+    angle_table,
+    constant_matrix,
+)
 from onnxreduce_cli.steps.registry import down, introduced, up
 
 
@@ -67,9 +71,9 @@ def dft(context: Context) -> None:
         return
     axis = non_negative_axes((given_axis,), rank)[0]
     data, given, working = widened(context, TensorProto.FLOAT)
-    data, kind = _kind(context, data, rank)
+    data, kind = _transform(context, data, rank)
     size = size_of(context, context.input(0), axis)
-    length = _length(context, kind, size)
+    length = _transform_length(context, kind, size)
     half = length // 2 + 1 if kind.onesided else length
     taken = _least(context, size, half if kind.is_real else length)
     given_size = length if kind.is_real else half
@@ -92,7 +96,7 @@ def dft(context: Context) -> None:
         context.replace("Cast", [data], keep=(), to=given)
 
 
-def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
+def _transform(context: Context, data: str, rank: int) -> tuple[str, FourierTransform]:
     """Return the signal as the transform takes it, of the same dtype and of rank `rank`, and the
     transform.
 
@@ -113,10 +117,10 @@ def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
         raise Blocked(
             f"its signal has {parts} numbers for an element, not 1 or 2", "mend the model"
         )
-    return data, Kind(inverse, onesided, parts)
+    return data, FourierTransform(inverse, onesided, parts)
 
 
-def _length(context: Context, kind: Kind, size: Number) -> Number:
+def _transform_length(context: Context, kind: FourierTransform, size: Number) -> Number:
     """Return the length of the transform: as the node's input says, or else what follows from the
     signal's size.
     """
@@ -154,7 +158,12 @@ def _merge_last(context: Context, data: str, kept: int, sizes: list[Number]) -> 
 
 
 def _matrix(
-    context: Context, kind: Kind, length: Number, taken: Number, given: Number, elem_type: int
+    context: Context,
+    kind: FourierTransform,
+    length: Number,
+    taken: Number,
+    given: Number,
+    elem_type: int,
 ) -> Value:
     """Return the matrix of shape [taken * kind.parts, given * parts of the result], of dtype
     `elem_type`.
@@ -209,7 +218,12 @@ def around_axis(context: Context, axis: str) -> None:
 
 
 def matrix_at_run_time(
-    context: Context, kind: Kind, length: Number, taken: Number, given: Number, elem_type: int
+    context: Context,
+    kind: FourierTransform,
+    length: Number,
+    taken: Number,
+    given: Number,
+    elem_type: int,
 ) -> Value:
     """Return the matrix of shape [taken * kind.parts, given * kind.result_parts], of dtype
     `elem_type`.
@@ -232,7 +246,7 @@ def matrix_at_run_time(
     return op.Flatten(turned, axis=2)
 
 
-def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
+def _angle_table(context: Context, kind: FourierTransform, length: Number) -> Value:
     """Return `dft_matrix.angle_table`, double, in nodes where it is large or the length is not
     known.
     """
@@ -256,7 +270,9 @@ def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
     return op.Div(table, count) if kind.inverse else table
 
 
-def _real_weights(context: Context, kind: Kind, frequencies: str, length: Number) -> Value:
+def _real_weights(
+    context: Context, kind: FourierTransform, frequencies: str, length: Number
+) -> Value:
     """Return `dft_matrix.real_weights` in nodes, of int64 frequencies of shape [n]: double of shape
     [n, 1, parts, 1].
     """

@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.node_facts import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FourierTransform:
     """Which Fourier transform is computed, and of which signal.
 
     Attributes:
@@ -48,7 +48,7 @@ class Kind:
         return np.array([row[: self.result_parts] for row in rows[: self.parts]]).transpose(2, 0, 1)
 
 
-def angle_table(kind: Kind, length: int) -> Array:
+def angle_table(kind: FourierTransform, length: int) -> Array:
     """Return `Kind.turned` of `length` angles, evenly spaced around the circle.
 
     Returns:
@@ -76,7 +76,9 @@ def real_weights(length: int, count: int) -> Array:
     return np.stack([real, 2 * (real - 1)], axis=1)
 
 
-def constant_matrix(kind: Kind, length: int, input_size: int, output_size: int) -> Array:
+def constant_matrix(
+    kind: FourierTransform, length: int, input_size: int, output_size: int
+) -> Array:
     """Return the matrix that the signal is multiplied with, computed at conversion.
 
     Args:

@@ -63,7 +63,7 @@ def einsum(context: Context) -> None:
     _check_sizes(context, operands)
     result = operands[0]
     if len(operands) == 1:
-        result = _summed(context, result, set(output))
+        result = _without_unneeded(context, result, set(output))
     later = Counter(label for item in operands[1:] for label in set(item.labels))
     for other in operands[1:]:
         later -= Counter(set(other.labels))
@@ -178,7 +178,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         operand = Operand(name, (*(operand.labels[index] for index in others), label))
 
 
-def _summed(context: Context, operand: Operand, needed: set[str]) -> Operand:
+def _without_unneeded(context: Context, operand: Operand, needed: set[str]) -> Operand:
     """Return the operand summed over the dimensions whose labels are not in `needed`."""
     axes = [index for index, label in enumerate(operand.labels) if label not in needed]
     name = reduced(context, "ReduceSum", operand.name, axes, keep=False)
@@ -195,8 +195,8 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
         needed: the labels of the output and of the operands that come after these.
     """
     op = context.op
-    left = _summed(context, left, needed | set(right.labels))
-    right = _summed(context, right, needed | set(left.labels))
+    left = _without_unneeded(context, left, needed | set(right.labels))
+    right = _without_unneeded(context, right, needed | set(left.labels))
     shared = [label for label in left.labels if label in right.labels]
     contracted = [label for label in shared if label not in needed]
     batch = [label for label in shared if label in needed]
@@ -227,7 +227,7 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
     name: str = op.MatMul(first, second)
     missing = [len(outer) + index for index, own in enumerate((row, column)) if not own]
     name = squeezed(context, name, missing)
-    return _summed(context, Operand(name, (*outer, *row, *column)), needed)
+    return _without_unneeded(context, Operand(name, (*outer, *row, *column)), needed)
 
 
 def _merged_size(context: Context, operand: Operand, labels: list[str]) -> int | None:

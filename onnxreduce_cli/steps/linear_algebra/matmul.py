@@ -23,7 +23,7 @@ def matmul_of_integers(context: Context) -> None:
     elem_type = context.elem_type(context.input(0))
     if elem_type not in INTEGERS:
         return
-    bits = 16 if _length(context) <= 1 << 21 else 11
+    bits = 16 if _inner_length(context) <= 1 << 21 else 11
     count = -(-(64 if elem_type in INTEGERS_OF_64_BITS else 32) // bits)
     unit = context.scalar(2**bits, "unit")
     first, second = (_parts(context, name, count, unit) for name in context.node.input)
@@ -39,7 +39,7 @@ def matmul_of_integers(context: Context) -> None:
     context.replace("Cast", [total], to=elem_type)
 
 
-def _length(context: Context) -> int:
+def _inner_length(context: Context) -> int:
     """Return the number of products that are summed for each element, or an upper bound of it."""
     for name, axis in ((context.input(0), -1), (context.input(1), -2)):
         dims = dims_of(context, name)

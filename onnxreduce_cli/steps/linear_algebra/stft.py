@@ -35,7 +35,7 @@ def stft(context: Context) -> None:
         length = size_of(context, window, 0)
     data, given, working = widened(context, TensorProto.FLOAT)
     frames = (signal_length - length) // step + 1
-    data = op.Gather(data, _places(context, frames, step, length), axis=1)
+    data = op.Gather(data, _frame_indices(context, frames, step, length), axis=1)
     if window:
         if working != given:
             window = cast(context, window, working)
@@ -47,7 +47,7 @@ def stft(context: Context) -> None:
         cast(context, outputs[0], given, [output])
 
 
-def _places(context: Context, frames: Number, step: Number, length: Number) -> Value:
+def _frame_indices(context: Context, frames: Number, step: Number, length: Number) -> Value:
     """Return the indices of the elements of the signal that each frame has: int64 of shape [frames,
     length].
     """

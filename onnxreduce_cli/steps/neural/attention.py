@@ -47,7 +47,7 @@ def _known_lengths(context: Context) -> tuple[int | None, int | None]:
     return dim(_MASK, -1), total
 
 
-def _length(context: Context, index: int) -> Number:
+def _sequence_length(context: Context, index: int) -> Number:
     """Return the length of queries, keys or past keys (inputs 0, 1, 4)."""
     data = context.input(index)
     known = known_size(context, data, -2)
@@ -58,8 +58,8 @@ def _length(context: Context, index: int) -> Number:
 
 def _total_length(context: Context) -> Number:
     """Return the length of past and present keys together."""
-    own = _length(context, 1)
-    return own + _length(context, _PAST_KEY) if context.input(_PAST_KEY) else own
+    own = _sequence_length(context, 1)
+    return own + _sequence_length(context, _PAST_KEY) if context.input(_PAST_KEY) else own
 
 
 def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> None:
@@ -116,9 +116,9 @@ def mask_padded(context: Context) -> None:
     else:
         # ONNX Runtime takes no mask of dimension 1 for several queries.
         one = context.array([1], "one")
-        shape = op.Concat(one, one, as_name(context, _length(context, 0)), one, axis=0)
+        shape = op.Concat(one, one, as_name(context, _sequence_length(context, 0)), one, axis=0)
         seen = op.Expand(seen, shape)
-    _with_mask(context, _limited(context, seen), dropped=["is_causal"])
+    _with_mask(context, _within_window(context, seen), dropped=["is_causal"])
 
 
 @down("Attention", 25, "windows put into the mask", blocks=_BLOCKS)
@@ -140,20 +140,20 @@ def windows_in_mask(context: Context) -> None:
             window = context.array([size], "window")
             limits.append(op.LessOrEqual(away, window))
     seen = limits[0] if len(limits) == 1 else op.And(*limits)
-    _with_mask(context, _limited(context, seen), dropped=_WINDOW)
+    _with_mask(context, _within_window(context, seen), dropped=_WINDOW)
 
 
 def _position(context: Context) -> str:
     """Return the places of queries among keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
     op = context.op
-    queries = _length(context, 0)
+    queries = _sequence_length(context, 0)
     row = unsqueezed(context, arange(context, queries), [1])
     valid = context.input(_VALID)
     if valid:
         before = op.Sub(valid, as_name(context, queries))
         return op.Add(row, unsqueezed(context, before, [1, 2, 3]))
     if context.input(_PAST_KEY):
-        return op.Add(row, as_name(context, _length(context, _PAST_KEY)))
+        return op.Add(row, as_name(context, _sequence_length(context, _PAST_KEY)))
     return row
 
 
@@ -173,7 +173,7 @@ def _padded(context: Context) -> Value:
     return op.Pad(name, pads, value, context.array([-1], "axes"))
 
 
-def _limited(context: Context, seen: str) -> str:
+def _within_window(context: Context, seen: str) -> str:
     """Return the mask limited to the keys that are seen, by a bool tensor that broadcasts to it.
 
     A mask of floats is added to the scores: where a key is not seen minus infinity is added to it.

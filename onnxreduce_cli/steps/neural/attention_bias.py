@@ -111,10 +111,10 @@ def _seen(context: Context, causal: Causal) -> Value:
         whole = op.ConstantOfShape(_last_two(context, scores), value=true)
         return op.Trilu(whole, _past_length(context, causal.past) if past != 0 else None, upper=0)
     shape = op.Shape(scores) if queries is None or keys is None else Value("", context)
-    place = unsqueezed(context, _places(context, queries, shape, 2), [1])
+    place = unsqueezed(context, _position_numbers(context, queries, shape, 2), [1])
     if past != 0:
         place = op.Add(place, _past_length(context, causal.past))
-    return op.LessOrEqual(_places(context, keys, shape, 3), place)
+    return op.LessOrEqual(_position_numbers(context, keys, shape, 3), place)
 
 
 def _last_two(context: Context, scores: str) -> Value:
@@ -132,7 +132,7 @@ def _past_length(context: Context, past: Value) -> Value:
     return context.op.Gather(context.op.Shape(past), context.scalar(2, "axis"), axis=0)
 
 
-def _places(context: Context, count: int | None, shape: str, axis: int) -> Value:
+def _position_numbers(context: Context, count: int | None, shape: str, axis: int) -> Value:
     """Return the numbers from 0 to before a dimension: `count`, or else that of a shape."""
     if count is not None and count <= LARGEST_CONSTANT:
         return context.array(np.arange(count, dtype=np.int64), "places")

@@ -21,7 +21,12 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, as_name
 from onnxreduce_cli.emit.sizes import known_size, size_of
 from onnxreduce_cli.model.values import numpy_dtype, tensor_type
-from onnxreduce_cli.steps.function_operators import BLOCKS, check_causal, check_definition, inline
+from onnxreduce_cli.steps.function_operators import (
+    BLOCKS,
+    check_causal,
+    check_definition,
+    replace_by_function_body,
+)
 from onnxreduce_cli.steps.neural.attention_bias import Causal, attention_bias
 from onnxreduce_cli.steps.registry import introduced
 
@@ -33,7 +38,7 @@ _RAW, _CAPPED, _BIASED, _WEIGHTS = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _AttentionFacts:
     """What is known of an Attention at conversion.
 
     Attributes:
@@ -55,18 +60,18 @@ def attention(context: Context) -> None:
     """``Attention(q, k, v)`` becomes
     ``MatMul(Softmax(MatMul(Mul(q, s), Mul(Transpose(k), s))), v)``, ``s`` the root of the scale.
     """
-    form = _form(context)
+    form = _attention_facts(context)
     if context.input(_MASK):
         check_causal(context)
     if form is None:
-        inline(context)
+        replace_by_function_body(context)
         return
     check_definition(context, grouped=form.heads != form.kv_heads)
     op = context.op
     queries = _by_heads(context, _QUERY, form.heads) if form.rank == 3 else context.input(_QUERY)
     keys = _transposed_keys(context, form)
-    values = _shared(context, form, _with_past(context, form, _VALUE))
-    weights = _weights(context, form, queries, keys)
+    values = _repeated_for_heads(context, form, _with_past(context, form, _VALUE))
+    weights = _attention_weights(context, form, queries, keys)
     y = context.node.output[:1]
     if form.rank == 4:
         context.replace("MatMul", [weights, values], y, keep=())
@@ -77,7 +82,7 @@ def attention(context: Context) -> None:
     context.replace("Reshape", [together, context.array([0, 0, width], "shape")], y, keep=())
 
 
-def _form(context: Context) -> _Form | None:
+def _attention_facts(context: Context) -> _AttentionFacts | None:
     """Return what is known of the node; None where that is too little."""
     given = [context.input(index) for index in (_QUERY, _KEY, _VALUE)]
     elem_types = {context.need_elem_type(name, "its mask and scale have it") for name in given}
@@ -89,14 +94,14 @@ def _form(context: Context) -> _Form | None:
     else:
         queries, keys = ((name.dims or ())[1] for name in given[:2])
         if queries is not None and queries == keys:
-            return _Form(elem_types.pop(), 4, 1, 1)
+            return _AttentionFacts(elem_types.pop(), 4, 1, 1)
         heads, kv_heads = (dim if isinstance(dim, int) else 0 for dim in (queries, keys))
     if not (1 <= heads <= LARGEST_CONSTANT) or kv_heads < 1 or heads % kv_heads:
         return None
-    return _Form(elem_types.pop(), 3 if ranks == {3} else 4, heads, kv_heads)
+    return _AttentionFacts(elem_types.pop(), 3 if ranks == {3} else 4, heads, kv_heads)
 
 
-def _output(context: Context, index: int) -> str:
+def _output_name(context: Context, index: int) -> str:
     """Return the name of an output; empty where it is absent."""
     outputs = context.node.output
     return outputs[index] if index < len(outputs) else ""
@@ -118,14 +123,14 @@ def _by_heads(
     return context.op.Transpose(split, perm=[0, 2, 1, 3], outputs=outputs)
 
 
-def _with_past(context: Context, form: _Form, index: int) -> Value:
+def _with_past(context: Context, form: _AttentionFacts, index: int) -> Value:
     """Return keys or values, those of the past before them, [batch, heads, length, size].
 
     They are an output too, if the node has that.
     """
     op = context.op
     past = context.input(index - _KEY + _PAST_KEY)
-    present = _output(context, index - _KEY + _PRESENT_KEY)
+    present = _output_name(context, index - _KEY + _PRESENT_KEY)
     outputs = [present] if present else None
     if present and context.rank(present) is None:
         context.state_type(present, tensor_type(form.elem_type, (None,) * 4))
@@ -138,7 +143,9 @@ def _with_past(context: Context, form: _Form, index: int) -> Value:
     return op.Concat(past, own, axis=2, outputs=outputs) if past else own
 
 
-def _shared(context: Context, form: _Form, name: Value, axis: int = 1) -> Value:
+def _repeated_for_heads(
+    context: Context, form: _AttentionFacts, name: Value, axis: int = 1
+) -> Value:
     """Return keys or values once for each head of queries."""
     if form.heads == form.kv_heads:
         return name
@@ -146,12 +153,12 @@ def _shared(context: Context, form: _Form, name: Value, axis: int = 1) -> Value:
     return context.op.Gather(name, context.array(which, "heads"), axis=axis)
 
 
-def _transposed_keys(context: Context, form: _Form) -> Value:
+def _transposed_keys(context: Context, form: _AttentionFacts) -> Value:
     """Return the keys, once for each head of queries, as [batch, heads, size, length]."""
-    if form.rank == 3 and not context.input(_PAST_KEY) and not _output(context, _PRESENT_KEY):
-        keys = _shared(context, form, _split(context, _KEY, form.kv_heads), 2)
+    if form.rank == 3 and not context.input(_PAST_KEY) and not _output_name(context, _PRESENT_KEY):
+        keys = _repeated_for_heads(context, form, _split(context, _KEY, form.kv_heads), 2)
         return context.op.Transpose(keys, perm=[0, 2, 3, 1])
-    keys = _shared(context, form, _with_past(context, form, _KEY))
+    keys = _repeated_for_heads(context, form, _with_past(context, form, _KEY))
     return context.op.Transpose(keys, perm=[0, 1, 3, 2])
 
 
@@ -169,11 +176,13 @@ def _root_of_scale(context: Context, queries: Value, elem_type: int) -> Value:
         return context.array(np.sqrt(scale).astype(numpy_dtype(elem_type)), "scale")
 
 
-def _weights(context: Context, form: _Form, queries: Value, keys: Value) -> Value:
+def _attention_weights(
+    context: Context, form: _AttentionFacts, queries: Value, keys: Value
+) -> Value:
     """Return what each query makes of the values, [batch, heads, queries, keys]."""
     op, elem_type = context.op, form.elem_type
     mask, cap = context.input(_MASK), context.value("softcap", 0.0)
-    output = _output(context, _SCORES)
+    output = _output_name(context, _SCORES)
     stage = _stage_of_output(context, cap) if output else None
 
     def outputs(of: int) -> list[str] | None:

@@ -29,7 +29,7 @@ def _read_mask(context: Context) -> str:
 @up("Dropout", 7, "is_test: dropped; where it is 0, training_mode, or what that does written out")
 def test_mode(context: Context) -> None:
     """``Dropout<is_test=1>(x)`` becomes ``Dropout(x)``, and ``Dropout<is_test=0>(x)`` becomes
-    ``Dropout(x, 0.5, true)`` at opset 12 and later; before that see `_written_out`.
+    ``Dropout(x, 0.5, true)`` at opset 12 and later; before that see `_write_training_dropout`.
     """
     if context.value("is_test", 0):
         context.replace(drop=("is_test",))
@@ -44,7 +44,9 @@ def test_mode(context: Context) -> None:
         outputs = [context.node.output[0], *([kept] if mask else [])]
         context.replace(inputs=inputs, outputs=outputs, drop=("is_test", "ratio"))
     else:
-        kept = _written_out(context, context.scalar(number, "ratio", _working(context)), kept)
+        kept = _write_training_dropout(
+            context, context.scalar(number, "ratio", _working_dtype(context)), kept
+        )
     if mask:
         cast(context, kept, elem_type, [mask])
 
@@ -117,14 +119,14 @@ def ratio_to_attribute(context: Context) -> None:
     """``Dropout(x, 0.3, false)`` becomes ``Dropout<ratio=0.3>(x)``.
 
     Outside of training the ratio has no effect, so that one that is not constant can go. Where the
-    training mode is true, or only known at run time, see `_written_out`.
+    training mode is true, or only known at run time, see `_write_training_dropout`.
     """
     data, mask = context.input(0), _read_mask(context)
     ratio = context.constant(context.input(1)) if context.input(1) else None
     training = context.constant(context.input(2)) if context.input(2) else np.zeros(1, bool)
     drops = training is None or bool(training.any())
     if drops and (ratio is None or ratio.any()):
-        _written_out(context, _effective_ratio(context, training is None), mask)
+        _write_training_dropout(context, _effective_ratio(context, training is None), mask)
         return
     if mask:
         # Nothing is dropped, so the mask is true throughout.
@@ -133,26 +135,26 @@ def ratio_to_attribute(context: Context) -> None:
     context.replace(inputs=[data], outputs=context.node.output[:1], drop=("seed",), ratio=number)
 
 
-def _working(context: Context) -> int:
+def _working_dtype(context: Context) -> int:
     """Return the dtype of the random numbers and of the scale: double for double, else float."""
     elem_type = context.need_elem_type(context.input(0), "it is multiplied by a factor of it")
     return TensorProto.DOUBLE if elem_type == TensorProto.DOUBLE else TensorProto.FLOAT
 
 
 def _effective_ratio(context: Context, at_run_time: bool) -> Value:
-    """Return the ratio, of shape [], in the dtype of `_working`; 0 if a computed mode is false."""
-    name, working = context.input(1), _working(context)
+    """Return the ratio, of shape [], in the dtype of `_working_dtype`; 0 if the mode is false."""
+    name, working = context.input(1), _working_dtype(context)
     known = context.constant(name) if name else np.array(0.5)
     if known is None:
-        ratio = _scalar(context, name, working)
+        ratio = _scalar_of_dtype(context, name, working)
     else:
         ratio = context.scalar(float(known.reshape(-1)[0]), "ratio", working)
     if not at_run_time:
         return ratio
-    return context.op.Mul(ratio, _scalar(context, context.input(2), working))
+    return context.op.Mul(ratio, _scalar_of_dtype(context, context.input(2), working))
 
 
-def _scalar(context: Context, name: str, elem_type: int) -> Value:
+def _scalar_of_dtype(context: Context, name: str, elem_type: int) -> Value:
     """Return the one element of a tensor in the dtype `elem_type` and in shape []."""
     wide = cast(context, name, elem_type)
     if context.rank(name) == 0:
@@ -160,7 +162,7 @@ def _scalar(context: Context, name: str, elem_type: int) -> Value:
     return context.op.Reshape(wide, context.array([], "scalar"))
 
 
-def _written_out(context: Context, ratio: str, mask: str) -> Value:
+def _write_training_dropout(context: Context, ratio: str, mask: str) -> Value:
     """``Dropout(x, ratio, true)`` becomes ``x * (1 / (1 - ratio)) * mask`` with ``mask =
     Not(Less(RandomUniformLike(x), ratio))``; with a ratio of 0 that is x, and a mask all true.
 
@@ -168,7 +170,7 @@ def _written_out(context: Context, ratio: str, mask: str) -> Value:
         the mask, a bool; called `mask` if that is not empty.
     """
     op = context.op
-    data, working = context.input(0), _working(context)
+    data, working = context.input(0), _working_dtype(context)
     elem_type = context.need_elem_type(data, "it is multiplied by a factor of it")
     seed = context.value("seed")
     seeded = None if seed is None else helper.make_attribute("seed", float(seed))

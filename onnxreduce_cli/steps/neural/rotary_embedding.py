@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.steps.function_operators import BLOCKS, inline
+from onnxreduce_cli.steps.function_operators import BLOCKS, replace_by_function_body
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -22,7 +22,7 @@ def rotary_embedding(context: Context) -> None:
     """
     half, rest = _sizes(context)
     if not half:
-        inline(context)
+        replace_by_function_body(context)
         return
     op, data = context.op, context.input(0)
     sizes = [half, half, rest] if rest else [half, half]

@@ -51,7 +51,7 @@ def _read_output(context: Context, index: int) -> str:
 
 
 @up("BatchNormalization", 6, "consumed_inputs dropped")
-def without_consumed_inputs(context: Context) -> None:
+def batch_without_consumed_inputs(context: Context) -> None:
     """``BatchNormalization<consumed_inputs=[0, 0, 0, 1, 1]>(x, ...)`` becomes
     ``BatchNormalization(x, ...)``.
     """

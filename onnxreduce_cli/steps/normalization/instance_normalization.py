@@ -14,7 +14,7 @@ from onnxreduce_cli.steps.registry import down, instead, up
 
 
 @up("InstanceNormalization", 6, "consumed_inputs dropped")
-def without_consumed_inputs(context: Context) -> None:
+def instance_without_consumed_inputs(context: Context) -> None:
     """``InstanceNormalization<consumed_inputs=[0, 0, 0]>(x, ...)`` becomes
     ``InstanceNormalization(x, ...)``.
     """

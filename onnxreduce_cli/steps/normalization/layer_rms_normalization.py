@@ -45,10 +45,10 @@ def layer_normalization(context: Context) -> None:
     stash = stash_type(context)
     extra = [*context.node.output[1:], "", ""]
     if extra[0]:
-        _output(context, normal.mean, extra[0], working, stash)
+        _write_output(context, normal.mean, extra[0], working, stash)
     if extra[1]:
         inverse = op.Reciprocal(normal.deviation)
-        _output(context, inverse, extra[1], working, stash)
+        _write_output(context, inverse, extra[1], working, stash)
     scale = in_dtype(context, context.input(1), working)
     bias = _bias(context, working, recognised)
     result = affine(to, normal.result, scale, bias)
@@ -153,7 +153,7 @@ def _wide_stash_type(context: Context) -> int:
     return TensorProto.FLOAT if stash in HALVES else stash
 
 
-def _output(context: Context, name: str, output: str, working: int, to: int) -> None:
+def _write_output(context: Context, name: str, output: str, working: int, to: int) -> None:
     """Give one of the node's further outputs, a value of dtype `working`, in the dtype `to`."""
     if working != to:
         cast(context, name, to, [output])

@@ -54,7 +54,7 @@ def col2im(context: Context) -> None:
     """
     data: str
     data, image, block = (context.input(index) for index in range(3))
-    axes = _axes(context)
+    axes = _spatial_axis_count(context)
     images, blocks = (list_elements(context, name, axes) for name in (image, block))
     strides = context.value("strides") or [1] * axes
     dilations = context.value("dilations") or [1] * axes
@@ -66,7 +66,7 @@ def col2im(context: Context) -> None:
         count = room // strides[at] + 1
         layout = (pads[at], dilations[at], strides[at])
         counts.append(count)
-        tables.append(_table(context, images[at], blocks[at], count, layout))
+        tables.append(_sum_table(context, images[at], blocks[at], count, layout))
     elem_type = context.need_elem_type(data, "what overlaps is added up in it")
     apart = all(isinstance(table, str) or table.shape[1] == 1 for table in tables)
     working = _ADDED_IN.get(elem_type, elem_type if apart else 0)
@@ -86,7 +86,7 @@ def col2im(context: Context) -> None:
         context.replace("Identity", [data], keep=())
 
 
-def _axes(context: Context) -> int:
+def _spatial_axis_count(context: Context) -> int:
     """Return the number of spatial axes.
 
     Raises:
@@ -146,7 +146,7 @@ def _reshaped(context: Context, data: str, dims: list[Number]) -> Value:
     return context.op.Reshape(data, as_shape(context, dims))
 
 
-def _table(
+def _sum_table(
     context: Context, image: Number, block: Number, count: Number, layout: tuple[int, int, int]
 ) -> Array | str:
     """Return for each element along an axis the indices of those added up there: int64, [image, n].
@@ -191,7 +191,7 @@ def _table(
 
 
 def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
-    """Return the same as `_table` of numbers known at conversion: image, block and count."""
+    """Return the same as `_sum_table` of numbers known at conversion: image, block and count."""
     image, block, count = numbers
     begin, dilation, stride = layout
     own = np.arange(block, dtype=np.int64)

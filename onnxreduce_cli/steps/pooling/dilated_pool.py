@@ -12,12 +12,12 @@ from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import (
-    Axis,
     Indices,
-    axes,
-    padded,
+    WindowedAxis,
+    indices_value,
+    pad_spatial_axes,
     window_indices,
-    written,
+    windowed_axes,
 )
 
 
@@ -29,7 +29,7 @@ def pool_gathered_windows(context: Context) -> None:
     by how many there are for each that counts.
     """
     context = context.at(max(context.op.opset, 13))
-    spatial = axes(context)
+    spatial = windowed_axes(context)
     padding = -np.inf if context.node.op_type == "MaxPool" else 0.0
     data = _windows_behind_each_other(context, spatial, padding)
     kernel = [axis.window.kernel for axis in spatial]
@@ -46,7 +46,9 @@ def pool_gathered_windows(context: Context) -> None:
         context.op.Mul(pooled, factor, outputs=[output])
 
 
-def _windows_behind_each_other(context: Context, spatial: list[Axis], padding: float) -> str:
+def _windows_behind_each_other(
+    context: Context, spatial: list[WindowedAxis], padding: float
+) -> str:
     """Return the input with the windows along each axis one behind the other.
 
     Args:
@@ -59,7 +61,7 @@ def _windows_behind_each_other(context: Context, spatial: list[Axis], padding: f
     """
     op = context.op
     begins, ends = [axis.begin for axis in spatial], [axis.end for axis in spatial]
-    data = padded(context, context.input(0), begins, ends, padding)
+    data = pad_spatial_axes(context, context.input(0), begins, ends, padding)
     for at, axis in enumerate(spatial, 2):
         where = window_indices(context, axis)
         if isinstance(where, str):
@@ -70,7 +72,9 @@ def _windows_behind_each_other(context: Context, spatial: list[Axis], padding: f
     return data
 
 
-def _mean_factor(context: Context, spatial: list[Axis], elem_type: int, *, pads_count: bool) -> str:
+def _mean_factor(
+    context: Context, spatial: list[WindowedAxis], elem_type: int, *, pads_count: bool
+) -> str:
     """Return for each window how many elements it has for each that counts; empty if always 1.
 
     Args:
@@ -85,7 +89,7 @@ def _mean_factor(context: Context, spatial: list[Axis], elem_type: int, *, pads_
     known = np.ones((), np.float64)
     computed = []
     for at, axis in enumerate(spatial):
-        if _all_count(axis, pads_count):
+        if _all_elements_count(axis, pads_count):
             continue
         factor, more = _axis_factor(context, axis, pads_count), len(spatial) - 1 - at
         if isinstance(factor, str):
@@ -100,7 +104,7 @@ def _mean_factor(context: Context, spatial: list[Axis], elem_type: int, *, pads_
     return total
 
 
-def _all_count(axis: Axis, pads_count: bool) -> bool:
+def _all_elements_count(axis: WindowedAxis, pads_count: bool) -> bool:
     """Return whether all elements of all windows count."""
     if not pads_count:
         return axis.begin == 0 and axis.end == 0
@@ -109,7 +113,7 @@ def _all_count(axis: Axis, pads_count: bool) -> bool:
     return axis.end == axis.stated
 
 
-def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Indices:
+def _axis_factor(context: Context, axis: WindowedAxis, pads_count: bool) -> Indices:
     """Return for each window how many elements it has, along one axis, for each that counts.
 
     Returns:
@@ -126,7 +130,7 @@ def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Indices:
             counts: Array = ((where >= first) & (where < behind)).sum(axis=1)
             factors: Array = kernel / counts
         return factors
-    where = written(context, where)
+    where = indices_value(context, where)
     is_before = op.Less(where, as_name(context, first))
     is_inside = op.Less(where, as_name(context, behind))
     ahead, inside = (cast(context, name, TensorProto.FLOAT) for name in (is_before, is_inside))

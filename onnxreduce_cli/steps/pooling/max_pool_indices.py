@@ -13,10 +13,16 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, window_indices, written
+from onnxreduce_cli.steps.pooling.windows import (
+    Indices,
+    WindowedAxis,
+    indices_value,
+    window_indices,
+    windowed_axes,
+)
 
 
-def reads_indices(context: Context) -> bool:
+def uses_indices(context: Context) -> bool:
     """Return whether anything reads the node's second output; if a step made that, it is read."""
     name = context.node.output[1] if len(context.node.output) > 1 else ""
     return bool(name) and (context.is_read(name) or context.producer(name) is None)
@@ -33,10 +39,10 @@ def pool_with_indices(context: Context) -> None:
     """
     context = context.at(max(context.op.opset, 13))
     op = context.op
-    found = axes(context)
-    inside = [_inside(context, axis) for axis in found]
+    found = windowed_axes(context)
+    inside = [_indices_inside(context, axis) for axis in found]
     last = 2 + len(found)
-    elements = _elements(context, found, inside)
+    elements = _window_elements(context, found, inside)
     first = op.Gather(elements, context.scalar(0, "first"), axis=last)
     is_nan, first_is_nan = (op.IsNaN(name) for name in (elements, first))
     lowest = context.array(np.array(-np.inf, _dtype(context)), "lowest")
@@ -46,14 +52,14 @@ def pool_with_indices(context: Context) -> None:
     place = op.ArgMax(ordered, axis=last, keepdims=0)
     place = op.Where(first_is_nan, context.scalar(0, "first"), place)
     columns_first = bool(context.value("storage_order", 0))
-    table = _table(context, found, inside, columns_first=columns_first)
+    table = _index_table(context, found, inside, columns_first=columns_first)
     output, indices = context.node.output
     given = context.elem_type(context.input(0))
     if given in HALVES:
         context.replace("Cast", [largest], [output], keep=(), to=given)
     else:
         context.replace("Identity", [largest], [output], keep=())
-    _index(context, found, table, place, indices)
+    _write_index(context, found, table, place, indices)
 
 
 def _dtype(context: Context) -> type:
@@ -61,7 +67,7 @@ def _dtype(context: Context) -> type:
     return np.float64 if context.elem_type(context.input(0)) == TensorProto.DOUBLE else np.float32
 
 
-def _elements(context: Context, found: list[Axis], inside: list[Indices]) -> str:
+def _window_elements(context: Context, found: list[WindowedAxis], inside: list[Indices]) -> str:
     """Return the elements of each window, [n, c, counts..., kernel], halves in float.
 
     Args:
@@ -74,7 +80,7 @@ def _elements(context: Context, found: list[Axis], inside: list[Indices]) -> str
     if context.need_elem_type(elements, "the largest are of that dtype") in HALVES:
         elements = cast(context, elements, TensorProto.FLOAT)
     for at, part in enumerate(inside):
-        elements = op.Gather(elements, written(context, part), axis=2 + 2 * at)
+        elements = op.Gather(elements, indices_value(context, part), axis=2 + 2 * at)
     count = len(found)
     if count == 1:
         return elements
@@ -85,7 +91,7 @@ def _elements(context: Context, found: list[Axis], inside: list[Indices]) -> str
     return op.Reshape(turned, context.array([0] * (2 + count) + [kernel], "shape"))
 
 
-def _inside(context: Context, axis: Axis) -> Indices:
+def _indices_inside(context: Context, axis: WindowedAxis) -> Indices:
     """Return the indices of the elements of each window along an axis: int64, [count, kernel].
 
     In place of one in the padding there is that of the window's next element outside of it.
@@ -98,7 +104,7 @@ def _inside(context: Context, axis: Axis) -> Indices:
         last = axis.size - 1
         where = np.where(where > last, last - (last - where) % step, where)
         return np.maximum(where, 0)
-    place = as_name(context, sizes(context, written(context, where)) - axis.begin)
+    place = as_name(context, sizes(context, indices_value(context, where)) - axis.begin)
     dilation = context.array([step], "dilation")
     size, zero = as_name(context, axis.size), context.array([0], "zero")
 
@@ -112,8 +118,8 @@ def _inside(context: Context, axis: Axis) -> Indices:
     return chosen(zero, place, zero, place)
 
 
-def _table(
-    context: Context, found: list[Axis], inside: list[Indices], *, columns_first: bool
+def _index_table(
+    context: Context, found: list[WindowedAxis], inside: list[Indices], *, columns_first: bool
 ) -> str:
     """Return the indices of the elements of each window in a flattened channel.
 
@@ -134,30 +140,32 @@ def _table(
     if len(arrays) == len(steps) == count and elements <= LARGEST_CONSTANT:
         total = np.zeros((), np.int64)
         for at, (part, step) in enumerate(zip(arrays, steps, strict=True)):
-            total = total + step * np.expand_dims(part, _others(at, count))
+            total = total + step * np.expand_dims(part, _other_axes(at, count))
         return context.array(total.reshape(-1), "table")
     parts = []
     for at, (where, by) in enumerate(zip(inside, strides, strict=True)):
-        scaled = as_name(context, sizes(context, written(context, where)) * by)
-        parts.append(unsqueezed(context, scaled, list(_others(at, count))))
+        scaled = as_name(context, sizes(context, indices_value(context, where)) * by)
+        parts.append(unsqueezed(context, scaled, list(_other_axes(at, count))))
     added = parts[0]
     for scaled in parts[1:]:
         added = op.Add(added, scaled)
     return op.Reshape(added, context.array([-1], "flat"))
 
 
-def _others(at: int, count: int) -> tuple[int, ...]:
+def _other_axes(at: int, count: int) -> tuple[int, ...]:
     """Return the dimensions of [counts..., kernels...] but those of one axis."""
     return tuple(index for index in range(2 * count) if index % count != at)
 
 
-def _index(context: Context, found: list[Axis], table: str, place: str, output: str) -> None:
+def _write_index(
+    context: Context, found: list[WindowedAxis], table: str, place: str, output: str
+) -> None:
     """Give the indices in the flattened input of the `place`-th elements of windows.
 
     Args:
         context: the pool.
         found: its spatial axes.
-        table: the indices of the elements of all windows in a flattened channel; see `_table`.
+        table: the indices in a flattened channel of the elements of all windows; `_index_table`.
         place: the place of the chosen element within its window, int64 of shape [n, c, counts...].
         output: the name of the result, of the same dtype and shape.
     """

@@ -20,8 +20,8 @@ from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.steps.pooling.dilated_pool import pool_gathered_windows
-from onnxreduce_cli.steps.pooling.max_pool_indices import pool_with_indices, reads_indices
-from onnxreduce_cli.steps.pooling.windows import axes, layout, padded
+from onnxreduce_cli.steps.pooling.max_pool_indices import pool_with_indices, uses_indices
+from onnxreduce_cli.steps.pooling.windows import pad_spatial_axes, window_layout, windowed_axes
 from onnxreduce_cli.steps.registry import down, up
 
 _POOLS = ("AveragePool", "LpPool", "MaxPool")
@@ -36,7 +36,7 @@ def _rounds_up(context: Context) -> bool:
 @up(_POOLS, 22, "unchanged")
 def no_window_in_padding(context: Context) -> None:
     """A pool stays as it is; a remark says where a window is known to be left out."""
-    if _rounds_up(context) and any(window.one_in_padding for window in layout(context)):
+    if _rounds_up(context) and any(window.one_in_padding for window in window_layout(context)):
         context.warn(
             "a window starts in the padding at the end; opset 22 says that it is left out, where "
             "before runtimes did, but types that the model states may count it"
@@ -54,23 +54,23 @@ def window_left_out(context: Context) -> None:
     """
     if not _rounds_up(context):
         return
-    windows = layout(context)
+    windows = window_layout(context)
     if any(
         window.one_in_padding or (window.length is None and not window.never_in_padding)
         for window in windows
     ):
         if all(window.end_of_ceil < window.kernel for window in windows):
-            _written_as_padding(context)
+            _replace_ceil_mode_by_padding(context)
         else:
-            _cut_off(context)
+            _slice_off_last_window(context)
 
 
-def _cut_off(context: Context) -> None:
+def _slice_off_last_window(context: Context) -> None:
     """``Slice(Pool<ceil_mode=1>(x), ends=ceil((size + begin) / stride))`` along each axis."""
     op = context.op
     names = list(context.node.output)
     ends, along = [], []
-    for at, window in enumerate(layout(context), 2):
+    for at, window in enumerate(window_layout(context), 2):
         inside = size_of(context, context.input(0), at) + window.begin
         starts = inside + (window.stride - 1)
         ends.append(as_name(context, starts // window.stride))
@@ -87,9 +87,9 @@ def _cut_off(context: Context) -> None:
             op.Slice(more, *bounds, outputs=[name])
 
 
-def _written_as_padding(context: Context, *, drop: tuple[str, ...] = ()) -> None:
+def _replace_ceil_mode_by_padding(context: Context, *, drop: tuple[str, ...] = ()) -> None:
     """Replace ``ceil_mode=1`` by the padding that gives as many windows when rounding down."""
-    windows = layout(context)
+    windows = window_layout(context)
     begins = [window.begin for window in windows]
     ends = [window.end_of_ceil for window in windows]
     drop = ("ceil_mode", "auto_pad", *drop)
@@ -99,7 +99,7 @@ def _written_as_padding(context: Context, *, drop: tuple[str, ...] = ()) -> None
         return
     # Padding that counts is added as zeros; what is beyond it does not count.
     counted = [end - beyond for end, beyond in zip(ends, more, strict=True)]
-    data = padded(context, context.input(0), [*begins], [*counted], 0.0)
+    data = pad_spatial_axes(context, context.input(0), [*begins], [*counted], 0.0)
     beyond = [*[0] * len(more), *more]
     context.replace(inputs=[data], pads=beyond, drop=(*drop, "count_include_pad"))
 
@@ -121,7 +121,7 @@ def without_ceil_mode(context: Context) -> None:
     see `pool_with_indices`.
     """
     if any(step != 1 for step in context.value("dilations", ())):
-        if reads_indices(context):
+        if uses_indices(context):
             pool_with_indices(context)
         else:
             pool_gathered_windows(context)
@@ -129,7 +129,7 @@ def without_ceil_mode(context: Context) -> None:
     introduced = ("dilations",) if context.op.opset == 18 else ("ceil_mode", "dilations")
     strides = context.value("strides", ())
     if "ceil_mode" in introduced and _rounds_up(context) and any(stride != 1 for stride in strides):
-        _written_as_padding(context, drop=("dilations",))
+        _replace_ceil_mode_by_padding(context, drop=("dilations",))
     elif any(context.attribute(name) is not None for name in introduced):
         context.replace(drop=introduced)
 
@@ -137,7 +137,7 @@ def without_ceil_mode(context: Context) -> None:
 @down("MaxPool", 8, "the indices: of the largest elements of gathered windows", blocks=NO_COUNTING)
 def without_indices(context: Context) -> None:
     """``MaxPool(x)`` with indices becomes ReduceMax and ArgMax; see `pool_with_indices`."""
-    if reads_indices(context):
+    if uses_indices(context):
         pool_with_indices(context)
     elif len(context.node.output) > 1 or context.attribute("storage_order") is not None:
         context.replace(outputs=[context.node.output[0]], drop=("storage_order",))
@@ -151,16 +151,16 @@ def without_counted_pads(context: Context) -> None:
     drop = ("count_include_pad",)
     if context.value("count_include_pad", 0):
         context = context.at(13)  # Pad takes pads that are computed.
-        spatial = axes(context)
+        spatial = windowed_axes(context)
         begins, ends = [axis.begin for axis in spatial], [axis.end for axis in spatial]
-        data = padded(context, context.input(0), begins, ends, 0.0)
+        data = pad_spatial_axes(context, context.input(0), begins, ends, 0.0)
         context.replace(inputs=[data], drop=(*drop, "pads", "auto_pad"))
     elif context.attribute("count_include_pad") is not None:
         context.replace(drop=drop)
 
 
 @down("MaxPool", 12, "int8 and uint8 computed in float, which holds them exactly")
-def small_integers(context: Context) -> None:
+def max_pool_small_integers(context: Context) -> None:
     """``MaxPool(x)`` of int8 becomes ``Cast<int8>(MaxPool(Cast<float>(x)))``."""
     narrow = context.elem_type(context.input(0))
     if narrow not in (TensorProto.INT8, TensorProto.UINT8):

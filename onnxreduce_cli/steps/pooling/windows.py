@@ -69,7 +69,7 @@ class Window:
         return max(0, last + self.reach - self.length - self.begin)
 
 
-def layout(context: Context) -> list[Window]:
+def window_layout(context: Context) -> list[Window]:
     """Return the windows along each spatial axis; auto_pad=SAME_* counts as no padding."""
     kernel = context.value("kernel_shape")
     axes = len(kernel)
@@ -88,7 +88,7 @@ def layout(context: Context) -> list[Window]:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class WindowedAxis:
     """The windows along an axis of a value whose size may only be known at run time.
 
     Attributes:
@@ -108,17 +108,17 @@ class Axis:
     count: Number
 
 
-def axes(context: Context) -> list[Axis]:
+def windowed_axes(context: Context) -> list[WindowedAxis]:
     """Return the windows along each spatial axis, with the sizes and padding they have."""
     auto_pad, ceil_mode = context.value("auto_pad", "NOTSET"), context.value("ceil_mode", 0)
     result = []
-    for at, window in enumerate(layout(context), 2):
+    for at, window in enumerate(window_layout(context), 2):
         size = size_of(context, context.input(0), at)
         begin: Number = window.begin
         stated: Number = window.end
         end: Number = window.end_of_ceil if ceil_mode else window.end
         if auto_pad in _SAME:
-            begin, end = _same(context, window, size, auto_pad)
+            begin, end = _same_padding(context, window, size, auto_pad)
             stated = end
         room = size + begin + end
         # Div cuts towards 0: there may be no window, and never fewer than none.
@@ -126,11 +126,13 @@ def axes(context: Context) -> list[Axis]:
         if isinstance(size, int) and isinstance(begin, int) and isinstance(count, int):
             # What no window reaches need not be there.
             end = max(0, (count - 1) * window.stride + window.reach - size - begin)
-        result.append(Axis(window, size, begin, stated, end, count))
+        result.append(WindowedAxis(window, size, begin, stated, end, count))
     return result
 
 
-def _same(context: Context, window: Window, size: Number, auto_pad: str) -> tuple[Number, Number]:
+def _same_padding(
+    context: Context, window: Window, size: Number, auto_pad: str
+) -> tuple[Number, Number]:
     """Return the padding at both ends that gives ``ceil(size / stride)`` windows."""
     stride = window.stride
     count = (size + (stride - 1)) // stride
@@ -141,7 +143,7 @@ def _same(context: Context, window: Window, size: Number, auto_pad: str) -> tupl
     return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
 
 
-def padded(
+def pad_spatial_axes(
     context: Context, data: str, begins: list[Number], ends: list[Number], value: float
 ) -> str:
     """Return the data padded with `value` on its spatial axes, or itself if all padding is 0.
@@ -168,7 +170,7 @@ def padded(
 Indices = Array | str
 
 
-def window_indices(context: Context, axis: Axis) -> Indices:
+def window_indices(context: Context, axis: WindowedAxis) -> Indices:
     """Return the indices in the padded value of each window's elements: int64, [count, kernel]."""
     op = context.op
     window = axis.window
@@ -184,6 +186,6 @@ def window_indices(context: Context, axis: Axis) -> Indices:
     return op.Add(column, context.array(within, "within"))
 
 
-def written(context: Context, numbers: Indices) -> str:
+def indices_value(context: Context, numbers: Indices) -> str:
     """Return indices as a value, an int64 tensor of the same shape."""
     return numbers if isinstance(numbers, str) else context.array(numbers, "indices")

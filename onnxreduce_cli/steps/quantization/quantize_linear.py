@@ -109,7 +109,7 @@ def _zeros_like(context: Context, name: str, elem_type: int) -> Value:
 
 
 @up("QuantizeLinear", 19, "an int32 to quantize cast to float, the dtype of its scale")
-def one_type(context: Context) -> None:
+def quantize_in_one_dtype(context: Context) -> None:
     """``QuantizeLinear(x, scale)`` of int32 becomes ``QuantizeLinear(Cast<float>(x), scale)``."""
     data = context.input(0)
     if context.need_elem_type(data, "its scale must have the same") == TensorProto.INT32:

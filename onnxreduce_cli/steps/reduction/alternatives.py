@@ -90,7 +90,7 @@ def by_opposite(context: Context) -> None:
 )
 def of_single_elements(context: Context) -> None:
     """``ReduceL1<axes=[0], keepdims=0>(x)``, x of shape [1, 2], becomes ``Abs(Squeeze(x))``."""
-    goes = [] if context.value("keepdims", 1) else _axes_of(context)
+    goes = [] if context.value("keepdims", 1) else _axes_from_front(context)
     elementwise_part(context, squeezed(context, context.input(0), goes))
 
 
@@ -99,9 +99,9 @@ def of_single_elements(context: Context) -> None:
     {"outer axes"},
     "written as one reduction for each dimension",
 )
-def one_by_one(context: Context) -> None:
+def reduce_one_by_one(context: Context) -> None:
     """``ReduceMax<axes=[1, 2]>(x)`` becomes ``ReduceMax<axes=[2]>(ReduceMax<axes=[1]>(x))``."""
-    op_type, axes = context.node.op_type, _axes_of(context)
+    op_type, axes = context.node.op_type, _axes_from_front(context)
     if len(axes) < 2:
         raise Blocked("it reduces over one dimension")
     value: str = context.input(0)
@@ -114,7 +114,7 @@ def one_by_one(context: Context) -> None:
 @instead(REDUCE, {"negative axes"}, "written with axes counted from the front")
 def counted_from_the_front(context: Context) -> None:
     """``ReduceMax<axes=[1, -1]>(x)``, x of rank 4, becomes ``ReduceMax<axes=[1, 3]>(x)``."""
-    context.replace(axes=_axes_of(context))
+    context.replace(axes=_axes_from_front(context))
 
 
 @instead(REDUCE, {"all axes"}, "written without axes, which means all")
@@ -126,7 +126,7 @@ def without_axes(context: Context) -> None:
 @instead(REDUCE, {"kept dimensions"}, "written with its dimensions dropped, and Unsqueeze")
 def unsqueezed_next(context: Context) -> None:
     """``ReduceSum<axes=[1]>(x)`` becomes ``Unsqueeze(ReduceSum<axes=[1], keepdims=0>(x), [1])``."""
-    axes, output = _axes_of(context), context.node.output[0]
+    axes, output = _axes_from_front(context), context.node.output[0]
     made = context.replace(outputs=[context.fresh("dropped")], keepdims=0)
     value = unsqueezed(context, made.output[0], axes)
     context.op.Identity(value, outputs=[output])
@@ -141,8 +141,8 @@ def of_rows(context: Context) -> None:
     """``ReduceMax<axes=[0]>(x)``, x of shape [2, 3, 4, 5], becomes
     ``Reshape(ReduceMax<axes=[1]>(Reshape(Transpose(x), [60, 2])), [1, 3, 4, 5])``.
     """
-    dims, axes = context.input(0).dims, _axes_of(context)
-    known = None if dims is None else _with_one_open(dims)
+    dims, axes = context.input(0).dims, _axes_from_front(context)
+    known = None if dims is None else _dims_for_reshape(dims)
     if dims is None or known is None:
         raise Blocked("its shape is not known", "fix its dimensions: --dim NAME=SIZE")
     kept = [axis for axis in range(len(dims)) if axis not in axes]
@@ -158,7 +158,7 @@ def of_rows(context: Context) -> None:
     context.replace("Reshape", [rows, context.array(left, "shape")], keep=())
 
 
-def _axes_of(context: Context) -> list[int]:
+def _axes_from_front(context: Context) -> list[int]:
     """The axes of a reduction, counted from the front.
 
     Raises:
@@ -183,9 +183,9 @@ def over_rows(context: Context) -> None:
     if dims is None:
         raise Blocked(NO_RANK)
     axis = non_negative_axes((context.value("axis", 1),), len(dims))[0]
-    flat = _as_matrix(context, dims, axis)
+    flat = _flatten_to_matrix(context, dims, axis)
     made = context.replace(inputs=[flat], outputs=[context.fresh("matrix")], axis=1)
-    _as_it_was(context, made.output[0], dims, axis)
+    _restore_dims(context, made.output[0], dims, axis)
 
 
 @instead(SOFTMAX, {"inner axis"}, "written over the last dimension, between Transposes")
@@ -213,16 +213,16 @@ def by_comparison(context: Context) -> None:
     ArgMax would do with fewer nodes, but OpenCV 4.6 refuses it in the middle of a graph.
     """
     data, old = context.input(0), context.op.opset < 13
-    dims = _static(data.dims)
+    dims = _known_dims(data.dims)
     if dims is None:
         raise Blocked("its shape is not known", "fix its dimensions: --dim NAME=SIZE")
     axis = non_negative_axes((context.value("axis", 1 if old else -1),), len(dims))[0]
     context = context.at(max(context.op.opset, _EQUAL_OF_FLOATS))
     output = context.node.output[0]
     if old and any(dim != 1 for dim in dims[axis + 1 :]):
-        matrix = _as_matrix(context, dims, axis)
+        matrix = _flatten_to_matrix(context, dims, axis)
         rows = (math.prod(dims[:axis]), math.prod(dims[axis:]))
-        _as_it_was(context, _first_greatest(context, matrix, rows, 1, None), dims, axis)
+        _restore_dims(context, _first_greatest(context, matrix, rows, 1, None), dims, axis)
     else:
         _first_greatest(context, data, dims, axis, output)
 
@@ -250,13 +250,13 @@ def _first_greatest(
     return op.Cast(first, to=elem_type, outputs=None if output is None else [output])
 
 
-def _static(dims: Dims | None) -> list[int] | None:
+def _known_dims(dims: Dims | None) -> list[int] | None:
     """The dimensions, where all are known."""
     known = [dim for dim in dims or () if isinstance(dim, int)]
     return None if dims is None or len(known) < len(dims) else known
 
 
-def _with_one_open(dims: Dims | Sequence[int]) -> list[int] | None:
+def _dims_for_reshape(dims: Dims | Sequence[int]) -> list[int] | None:
     """The dimensions as Reshape takes them, -1 for the one that is not known; None if several are.
 
     What has no elements leaves open what -1 stands for.
@@ -265,18 +265,18 @@ def _with_one_open(dims: Dims | Sequence[int]) -> list[int] | None:
     return None if known.count(-1) > 1 or 0 in known else known
 
 
-def _as_matrix(context: Context, dims: Dims | Sequence[int], axis: int) -> Value:
+def _flatten_to_matrix(context: Context, dims: Dims | Sequence[int], axis: int) -> Value:
     """Return the data of shape [product of dims[:axis], product of dims[axis:]]."""
-    known = _with_one_open(dims)
+    known = _dims_for_reshape(dims)
     if known is None:
         return context.op.Flatten(context.input(0), axis=axis)
     sizes = [max(math.prod(part), -1) for part in (known[:axis], known[axis:])]
     return context.op.Reshape(context.input(0), context.array(sizes, "matrix"))
 
 
-def _as_it_was(context: Context, matrix: str, dims: Dims | Sequence[int], axis: int) -> None:
+def _restore_dims(context: Context, matrix: str, dims: Dims | Sequence[int], axis: int) -> None:
     """Give a matrix the shape of the data, as the node's output."""
-    known = _with_one_open(dims)
+    known = _dims_for_reshape(dims)
     if known is None:
         restore_shape(context, matrix, axis, tuple(dims))
     else:

@@ -53,7 +53,7 @@ def _reduce(
     return context.op.emit(op_type, data, axes, keepdims=keepdims, noop_with_empty_axes=noop)
 
 
-def _written_out(
+def _write_definition(
     context: Context,
     definition: Definition,
     axes: str,
@@ -82,12 +82,12 @@ def _written_out(
     replace_by_last(context, result, elem_type, working)
 
 
-def _of_reduction(definition: Definition, formula: str, integers: int | None = 0) -> Body:
+def _reduction_body(definition: Definition, formula: str, integers: int | None = 0) -> Body:
     """The body of a Reduce operator."""
 
     def body(context: Context) -> str:
         keepdims = context.attribute("keepdims")
-        _written_out(context, definition, axes_input(context), integers, keepdims)
+        _write_definition(context, definition, axes_input(context), integers, keepdims)
         return formula
 
     return body
@@ -194,13 +194,13 @@ def _softmax_axes(context: Context) -> Value:
 
 def _softmax(context: Context) -> str:
     """``e / ReduceSum(e)`` with e = ``Exp(x - max)``; max not made finite: then they give NaN."""
-    _written_out(context, reductions.softmax, _softmax_axes(context))
+    _write_definition(context, reductions.softmax, _softmax_axes(context))
     return "e / ReduceSum(e) with e = Exp(x - max)"
 
 
 def _log_softmax(context: Context) -> str:
     """``s - Log(ReduceSum(Exp(s)))`` with s = ``x - max``, max as before."""
-    _written_out(context, reductions.log_softmax, _softmax_axes(context))
+    _write_definition(context, reductions.log_softmax, _softmax_axes(context))
     return "s - Log(ReduceSum(Exp(s))) with s = x - max"
 
 
@@ -208,10 +208,10 @@ _DOUBLE = TensorProto.DOUBLE
 
 BODIES: dict[str, Body] = {
     "LogSoftmax": _log_softmax,
-    "ReduceL1": _of_reduction(reductions.l1, "ReduceSum(Abs(x))", None),
-    "ReduceL2": _of_reduction(reductions.l2, "Sqrt(ReduceSum(Mul(x, x)))", _DOUBLE),
-    "ReduceLogSum": _of_reduction(reductions.log_sum, "Log(ReduceSum(x))", _DOUBLE),
+    "ReduceL1": _reduction_body(reductions.l1, "ReduceSum(Abs(x))", None),
+    "ReduceL2": _reduction_body(reductions.l2, "Sqrt(ReduceSum(Mul(x, x)))", _DOUBLE),
+    "ReduceLogSum": _reduction_body(reductions.log_sum, "Log(ReduceSum(x))", _DOUBLE),
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceSumSquare": _of_reduction(reductions.sum_square, "ReduceSum(Mul(x, x))"),
+    "ReduceSumSquare": _reduction_body(reductions.sum_square, "ReduceSum(Mul(x, x))"),
     "Softmax": _softmax,
 }

@@ -25,7 +25,7 @@ _BOUNDS: dict[int, tuple[float, float]] = {
 
 
 @down(_MAX_MIN, 12, "int8 and uint8 computed in float, which holds them exactly")
-def small_integers(context: Context) -> None:
+def reduce_small_integers(context: Context) -> None:
     """``ReduceMax(x)`` of int8 becomes ``Cast<int8>(Clip(ReduceMax(Cast<float>(x))))``.
 
     The Clip is there for the empty set: its maximum is -inf in float, the lowest value in int8.
@@ -50,7 +50,7 @@ def _may_be_empty(data: Value) -> bool:
 
 
 @down(_MAX_MIN, 20, "bool computed in uint8")
-def booleans(context: Context) -> None:
+def reduce_booleans(context: Context) -> None:
     """``ReduceMax(x)`` of bool becomes ``Cast<bool>(ReduceMax(Cast<uint8>(x)))``."""
     if context.input(0).elem_type == TensorProto.BOOL:
         computed_in(context, TensorProto.UINT8)

@@ -39,14 +39,14 @@ _AT_RUN_TIME = f"the axes are only known at run time and it leads below opset {L
 
 @up("ReduceSum", 13, "axes: attribute to input")
 @up(REDUCE_BUT_SUM, 18, "axes: attribute to input")
-def axes_to_input(context: Context) -> None:
+def reduce_axes_to_input(context: Context) -> None:
     """``ReduceSum<axes=[1]>(x)`` becomes ``ReduceSum(x, axes)``."""
     attribute_to_input(context)
 
 
 @down("ReduceSum", 13, "axes: input to attribute", blocks=_AT_RUN_TIME)
 @down(REDUCE_BUT_SUM, 18, "axes: input to attribute", blocks=_AT_RUN_TIME)
-def axes_to_attribute(context: Context) -> None:
+def reduce_axes_to_attribute(context: Context) -> None:
     """``ReduceSum(x, axes)`` with constant axes becomes ``ReduceSum<axes=[1]>(x)``.
 
     The attribute ``noop_with_empty_axes`` is dropped: with axes it has no effect, and without any

@@ -158,7 +158,7 @@ def axis_at_rank(context: Context) -> None:
     "negative axis made non-negative; of unknown rank, that of a matrix",
     blocks=NO_RANK,
 )
-def negative_axis(context: Context) -> None:
+def softmax_axis_from_front(context: Context) -> None:
     """``Softmax<axis=-1>(x)`` with x of rank 3 becomes ``Softmax<axis=2>(x)``, of unknown rank
     ``Reshape(Softmax<axis=1>(Flatten<axis=-1>(x)), Shape(x))``.
     """

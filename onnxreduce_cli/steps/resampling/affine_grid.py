@@ -33,10 +33,10 @@ def affine_grid(context: Context) -> None:
     multiplied by their column of theta.
     """
     op = context.op
-    theta, rank = context.input(0), _rank(context)
+    theta, rank = context.input(0), _image_rank(context)
     elem_type = context.need_elem_type(theta, "the grid has it")
     aligned = bool(context.value("align_corners", 0))
-    lines = [_line(size, aligned=aligned).cast(elem_type) for size in _sizes(context, rank)]
+    lines = [_line(size, aligned=aligned).cast(elem_type) for size in _image_sizes(context, rank)]
     known = [line.known for line in lines if line.known is not None]
     if len(known) == rank and prod(map(len, known)) in range(1, LARGEST_CONSTANT):
         axes = np.meshgrid(*known, indexing="ij")
@@ -54,7 +54,7 @@ def affine_grid(context: Context) -> None:
     context.replace("Identity", [total.name], keep=())
 
 
-def _rank(context: Context) -> int:
+def _image_rank(context: Context) -> int:
     """Return the number of spatial axes: two or three.
 
     Raises:
@@ -71,7 +71,7 @@ def _rank(context: Context) -> int:
     )
 
 
-def _sizes(context: Context, rank: int) -> list[Term]:
+def _image_sizes(context: Context, rank: int) -> list[Term]:
     """Return the lengths of the image's spatial axes, each an int64 of shape [].
 
     Raises:

@@ -51,7 +51,7 @@ def deform_conv(context: Context) -> None:
     kernel = _kernel(context)
     spatial, groups = len(kernel), context.value("group", 1)
     after = [size_of(context, offset, axis) for axis in range(2, spatial + 2)]
-    taken = _elements(context, data, offset, kernel, working)
+    taken = _kernel_elements(context, data, offset, kernel, working)
     if mask:
         shared = context.value("offset_group", 1)
         dims = [0, shared, prod(kernel), *after, 1]
@@ -74,7 +74,7 @@ def deform_conv(context: Context) -> None:
         context.replace("Cast", [result], keep=(), to=given)
 
 
-def _elements(
+def _kernel_elements(
     context: Context, data: str, offset: str, kernel: tuple[int, ...], working: int
 ) -> str:
     """Return the interpolated elements under each element of the kernel, at each of its places.
@@ -110,7 +110,7 @@ def _elements(
     along = []
     for axis, length in enumerate(lengths):
         place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
-        along.append(_taps(place, length.cast(working)))
+        along.append(_linear_taps(place, length.cast(working)))
     return gathered(flat, first, [scalar(context, size) for size in around], along)
 
 
@@ -156,7 +156,7 @@ def _grid(
     return term(context, numbers, working) + places
 
 
-def _taps(place: Term, length: Term) -> list[Tap]:
+def _linear_taps(place: Term, length: Term) -> list[Tap]:
     """Return the elements on either side of each coordinate, of the coordinates' shape."""
     before = margin("linear")
     return [

@@ -49,15 +49,15 @@ _BLOCKS = "it is cubic beyond a border that is repeated, or the rank or a dtype 
 )
 def older_mode(context: Context) -> None:
     """``GridSample<mode="linear">(x, grid)`` becomes ``GridSample<mode="bilinear">(x, grid)``."""
-    if _rank(context) != 4:
-        _by_gather(context)
+    if _grid_rank(context) != 4:
+        _older_sample_by_gather(context)
         return
     mode = context.value("mode")
     if mode in _OLDER_MODES:
         context.replace(mode=_OLDER_MODES[mode])
 
 
-def _rank(context: Context) -> int:
+def _grid_rank(context: Context) -> int:
     rank = context.rank(context.input(1))
     if rank is None:
         rank = context.need_rank(context.input(0), "each of its axes is sampled")
@@ -76,13 +76,13 @@ def sampled_by_gather(context: Context) -> None:
     and columns rounded from the grid; with ``mode="linear"`` it is the sum of four of these, each
     multiplied by the row's and the column's weight, with ``mode="cubic"`` of sixteen.
     """
-    _by_gather(context)
+    _older_sample_by_gather(context)
 
 
-def _by_gather(context: Context) -> None:
+def _older_sample_by_gather(context: Context) -> None:
     """Sample by Gather, in the mode as opset 20 calls it."""
     mode = context.choice("mode", "linear", ("nearest", *_NEWER_MODES, *_OLDER_MODES))
-    sample_by_gather(context, _NEWER_MODES.get(mode, mode), _rank(context))
+    sample_by_gather(context, _NEWER_MODES.get(mode, mode), _grid_rank(context))
 
 
 def sample_by_gather(context: Context, mode: str, rank: int) -> None:

@@ -95,14 +95,14 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
         [op.Unsqueeze(tap.weight.name, behind) if tap.weight else None for tap in taps]
         for taps in along
     ]
-    return _summed(flat, first, [*zip(lengths, along, weights, strict=True)])
+    return _sum_of_taps(flat, first, [*zip(lengths, along, weights, strict=True)])
 
 
 #: An axis: its length, the neighbours of each point along it, and their weights, None for 1.
-_Axis = tuple[Term, Sequence[Tap], Sequence["Value | None"]]
+_AxisTaps = tuple[Term, Sequence[Tap], Sequence["Value | None"]]
 
 
-def _summed(flat: str, start: Term, axes: Sequence[_Axis]) -> str:
+def _sum_of_taps(flat: str, start: Term, axes: Sequence[_AxisTaps]) -> str:
     """Return the weighted sums over the first of some axes of those over the others."""
     op = start.context.op
     if not axes:
@@ -110,7 +110,7 @@ def _summed(flat: str, start: Term, axes: Sequence[_Axis]) -> str:
     length, taps, weights = axes[0]
     total, row = "", start * length
     for tap, weight in zip(taps, weights, strict=True):
-        part = _summed(flat, row + tap.index, axes[1:])
+        part = _sum_of_taps(flat, row + tap.index, axes[1:])
         part = op.Mul(part, weight) if weight else part
         total = op.Add(total, part) if total else part
     return total

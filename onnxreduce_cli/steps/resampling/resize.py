@@ -28,20 +28,20 @@ from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.resampling.resize_axes import (
-    Change,
-    axes_of,
-    changes_by_scales,
-    changes_by_sizes,
+    ResizedAxis,
     keeps_ratio,
     known_scales,
     method_of,
     non_empty_input,
-    rank_of,
-    rounded,
+    resize_axes,
+    resize_rank,
+    resized_by_scales,
+    resized_by_sizes,
+    round_half_up,
     sizes_in_ratio,
 )
 from onnxreduce_cli.steps.resampling.resize_by_gather import by_gather, in_ratio_by_gather
-from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, nearest_indices
+from onnxreduce_cli.steps.resampling.resize_mapping import AxisTerms, ResizeMethod, nearest_indices
 
 #: Attributes that Resize has had since opset 11.
 _SINCE_11 = (
@@ -65,13 +65,13 @@ _BLOCKS = (
 def resize_to_upsample(context: Context) -> None:
     """``Resize(x, scales)`` with scales of at least 1 becomes ``Upsample(x, scales)``."""
     name = context.input(1)
-    rank = rank_of(context, name)
+    rank = resize_rank(context, name)
     scales = known_scales(context, name, rank)
     if all(scale is not None and scale >= 1 for scale in scales):
         context.replace("Upsample")
         return
-    method = Method(context.value("mode", "nearest"), "asymmetric", "simple")
-    by_gather(context, method, changes_by_scales(context, scales, rank), rank, name)
+    method = ResizeMethod(context.value("mode", "nearest"), "asymmetric", "simple")
+    by_gather(context, method, resized_by_scales(context, scales, rank), rank, name)
 
 
 # Resize 11: mappings, sizes
@@ -119,7 +119,7 @@ def mapping_left_out(context: Context) -> None:
     if plain and not sizes and context.constant(scales) is None:
         context.replace(inputs=[context.input(0), scales], drop=_SINCE_11)
         return
-    rank, changes = _changes(context)
+    rank, changes = _resized_axes(context)
     factors = _default_scales(context, method, changes, rank)
     if factors is None:
         by_gather(context, method, changes, rank, sizes or scales)
@@ -128,25 +128,25 @@ def mapping_left_out(context: Context) -> None:
     context.replace(inputs=[context.input(0), name], drop=_SINCE_11)
 
 
-def _changes(context: Context) -> tuple[int, list[Change]]:
+def _resized_axes(context: Context) -> tuple[int, list[ResizedAxis]]:
     """Return the input's rank and the axes that a Resize of opset 11 or later changes."""
     scales, sizes = non_empty_input(context, 2), non_empty_input(context, 3)
-    rank = rank_of(context, sizes or scales)
+    rank = resize_rank(context, sizes or scales)
     if sizes:
-        return rank, changes_by_sizes(context, sizes, rank)
-    count = len(axes_of(context, rank))
-    return rank, changes_by_scales(context, known_scales(context, scales, count), rank)
+        return rank, resized_by_sizes(context, sizes, rank)
+    count = len(resize_axes(context, rank))
+    return rank, resized_by_scales(context, known_scales(context, scales, count), rank)
 
 
-def _write_by_gather(context: Context, method: Method) -> None:
+def _write_by_gather(context: Context, method: ResizeMethod) -> None:
     """Replace a Resize of opset 11 or later by Gather and weights, whatever its method."""
-    rank, changes = _changes(context)
+    rank, changes = _resized_axes(context)
     sizes_or_scales = non_empty_input(context, 3) or non_empty_input(context, 2)
     by_gather(context, method, changes, rank, sizes_or_scales)
 
 
 def _default_scales(
-    context: Context, method: Method, changes: Sequence[Change], rank: int
+    context: Context, method: ResizeMethod, changes: Sequence[ResizedAxis], rank: int
 ) -> Array | None:
     """Return the scales, float32 of shape [rank], by which Resize-10 does the same, or None."""
     factors = np.ones(rank, np.float32)
@@ -157,14 +157,14 @@ def _default_scales(
     return None if method.mode == "cubic" else factors
 
 
-def _is_default(context: Context, method: Method, change: Change) -> bool:
+def _is_default(context: Context, method: ResizeMethod, change: ResizedAxis) -> bool:
     """Return whether Resize-10 does the same to an axis, given the scale alone."""
     scale, length, resized = change.scale, change.length, change.resized
     assert scale is not None
     nearest = "floor" if scale > 1 else "ceil"
     default = replace(method, coordinates="asymmetric", nearest=nearest)
     if length is not None and resized is not None:
-        if not _gives(length, scale, resized):
+        if not _scale_gives_length(length, scale, resized):
             return False
         if method.mode == "nearest" and method.coordinates != "tf_crop_and_resize":
             return resized <= LARGEST_CONSTANT and _same_elements(context, change, method, default)
@@ -176,16 +176,18 @@ def _is_default(context: Context, method: Method, change: Change) -> bool:
     return method.mode == "nearest" and half_pixel and is_rounded and float(scale).is_integer()
 
 
-def _gives(length: int, scale: np.float32, resized: int) -> bool:
+def _scale_gives_length(length: int, scale: np.float32, resized: int) -> bool:
     """Return whether a scale gives a length in float and in double: runtimes use either."""
     products = np.float32(length) * scale, length * float(scale)
     return all(int(product) == resized for product in products)
 
 
-def _same_elements(context: Context, change: Change, method: Method, other: Method) -> bool:
+def _same_elements(
+    context: Context, change: ResizedAxis, method: ResizeMethod, other: ResizeMethod
+) -> bool:
     """Return whether two methods take the same elements of an axis of known lengths."""
     numbers = ((change.length, 1), (change.resized, 7), (change.scale, 1))
-    axis = Axis(change.index, *(term(context, number, dtype) for number, dtype in numbers))
+    axis = AxisTerms(change.index, *(term(context, number, dtype) for number, dtype in numbers))
     first, second = (nearest_indices(axis, item).known for item in (method, other))
     assert first is not None
     assert second is not None
@@ -195,7 +197,7 @@ def _same_elements(context: Context, change: Change, method: Method, other: Meth
 # Resize 13: optional inputs
 
 
-def _without_tf_half_pixel_for_nn(method: Method) -> Method:
+def _without_tf_half_pixel_for_nn(method: ResizeMethod) -> ResizeMethod:
     """Return the method that does what `tf_half_pixel_for_nn` does, where another mapping can.
 
     That maps half an element further than `half_pixel`, so what it rounds differs by that half.
@@ -277,7 +279,7 @@ def all_axes(context: Context) -> None:
         return
     if context.value("axes") is not None:
         rank = context.need_rank(data, "before opset 18 all axes have a scale or a size")
-        axes = axes_of(context, rank)
+        axes = resize_axes(context, rank)
         if context.value("coordinate_transformation_mode") == "tf_crop_and_resize" and roi:
             elem_type = context.need_elem_type(roi, "it gets values for all axes")
             whole = np.repeat(np.array([0, 1], numpy_dtype(elem_type)), rank)
@@ -320,7 +322,7 @@ def _in_ratio(context: Context) -> tuple[str, str] | None:
     if all(size.denominator == 1 for size in sizes):
         return "", context.array([int(size) for size in sizes], "sizes")
     factor = np.float32(float(scale))
-    if all(_gives(int(size / scale), factor, rounded(size)) for size in sizes):
+    if all(_scale_gives_length(int(size / scale), factor, round_half_up(size)) for size in sizes):
         return context.array(np.full(len(sizes), factor), "scales"), ""
     return None
 

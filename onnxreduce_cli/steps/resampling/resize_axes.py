@@ -13,13 +13,13 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.steps.resampling.resize_mapping import COORDINATES, ROUNDINGS, Method
+from onnxreduce_cli.steps.resampling.resize_mapping import COORDINATES, ROUNDINGS, ResizeMethod
 
 _FLOAT = TensorProto.FLOAT
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ResizedAxis:
     """One axis that is resized; what is None is only known at run time.
 
     Attributes:
@@ -37,13 +37,13 @@ class Change:
     scale: np.float32 | None
 
 
-def method_of(context: Context) -> Method:
+def method_of(context: Context) -> ResizeMethod:
     """Return the method of a Resize of opset 11 or later, from its attributes.
 
     Raises:
         Blocked: a mode does not exist.
     """
-    return Method(
+    return ResizeMethod(
         context.choice("mode", "nearest", ("nearest", "linear", "cubic")),
         context.choice("coordinate_transformation_mode", "half_pixel", COORDINATES),
         context.choice("nearest_mode", "round_prefer_floor", ROUNDINGS),
@@ -64,7 +64,7 @@ def non_empty_input(context: Context, index: int) -> str:
     return "" if known is not None and not known.size else name
 
 
-def rank_of(context: Context, counts: str) -> int:
+def resize_rank(context: Context, counts: str) -> int:
     """Return the rank of the first input, or else the number of scales or sizes if for all axes.
 
     Raises:
@@ -77,15 +77,17 @@ def rank_of(context: Context, counts: str) -> int:
     return context.need_rank(context.input(0), "its axes are resized one by one")
 
 
-def axes_of(context: Context, rank: int) -> tuple[int, ...]:
+def resize_axes(context: Context, rank: int) -> tuple[int, ...]:
     """Return the axes, counted from the front, that the scales, sizes and regions are for."""
     return non_negative_axes(context.value("axes", tuple(range(rank))), rank)
 
 
-def changes_by_scales(context: Context, scales: Sequence[float | None], rank: int) -> list[Change]:
+def resized_by_scales(
+    context: Context, scales: Sequence[float | None], rank: int
+) -> list[ResizedAxis]:
     """Return the axes that scales, for all of them or for those in `axes`, change."""
     changes = []
-    axes = axes_of(context, rank)
+    axes = resize_axes(context, rank)
     dims = dims_of(context, context.input(0))
     for position, (index, factor) in enumerate(zip(axes, scales, strict=True)):
         scale = None if factor is None else np.float32(factor)
@@ -93,9 +95,9 @@ def changes_by_scales(context: Context, scales: Sequence[float | None], rank: in
         length = dim if isinstance(dim, int) else None
         if scale is None or scale != 1 or _is_cropped(context, position):
             resized = None
-            if length is not None and scale is not None and not crops(context):
+            if length is not None and scale is not None and not crops_input(context):
                 resized = int(np.float32(length) * scale)
-            changes.append(Change(index, position, length, resized, scale))
+            changes.append(ResizedAxis(index, position, length, resized, scale))
     return changes
 
 
@@ -117,9 +119,9 @@ def known_scales(context: Context, name: str, count: int) -> list[float | None]:
     return [None] * count
 
 
-def changes_by_sizes(context: Context, sizes: str, rank: int) -> list[Change]:
+def resized_by_sizes(context: Context, sizes: str, rank: int) -> list[ResizedAxis]:
     """Return the axes that sizes, for all of them or for those in `axes`, change."""
-    axes = axes_of(context, rank)
+    axes = resize_axes(context, rank)
     before = dims_of(context, context.input(0)) or (None,) * rank
     after: Sequence[Any] | None = context.elements(sizes)
     promised = dims_of(context, context.node.output[0])
@@ -140,18 +142,18 @@ def changes_by_sizes(context: Context, sizes: str, rank: int) -> list[Change]:
         if not same or _is_cropped(context, position):
             known = size is not None and length
             scale = np.float32(size) / np.float32(length) if known else None
-            changes.append(Change(axis, position, length, size, scale))
+            changes.append(ResizedAxis(axis, position, length, size, scale))
     return changes
 
 
-def crops(context: Context) -> bool:
+def crops_input(context: Context) -> bool:
     """Return whether regions are taken out of the input, those that `roi` gives."""
     return bool(context.value("coordinate_transformation_mode") == "tf_crop_and_resize")
 
 
 def _is_cropped(context: Context, position: int) -> bool:
     """Return whether the region at `position` in `roi` may be other than the whole axis."""
-    if not crops(context):
+    if not crops_input(context):
         return False
     roi = context.constant(context.input(1))
     return roi is None or [roi[position], roi[position + len(roi) // 2]] != [0, 1]
@@ -176,20 +178,20 @@ def sizes_in_ratio(context: Context) -> tuple[list[Fraction], Fraction] | None:
     if sizes is None or rank is None:
         return None
     dims = dims_of(context, context.input(0)) or ()
-    lengths = [dims[axis] for axis in axes_of(context, rank)]
+    lengths = [dims[axis] for axis in resize_axes(context, rank)]
     known = [length for length in lengths if isinstance(length, int)]
     if len(known) < len(lengths) or 0 in known:
         return None
     ratios = [Fraction(int(size), length) for size, length in zip(sizes, known, strict=True)]
-    scale = _choice(context)(ratios)
+    scale = _scale_choice(context)(ratios)
     return [scale * length for length in known], scale
 
 
-def _choice(context: Context) -> Any:
+def _scale_choice(context: Context) -> Any:
     """Return the function, min or max, that chooses one of several scales, as the policy says."""
     return min if context.value("keep_aspect_ratio_policy") == "not_larger" else max
 
 
-def rounded(size: Fraction) -> int:
+def round_half_up(size: Fraction) -> int:
     """Return the nearest whole number, of two the higher one."""
     return int((size * 2 + 1) // 2)

@@ -18,21 +18,30 @@ from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Term, term
 from onnxreduce_cli.emit.sizes import length_of
 from onnxreduce_cli.steps.resampling.resize_axes import (
-    Change,
-    axes_of,
-    crops,
-    rank_of,
-    rounded,
+    ResizedAxis,
+    crops_input,
+    resize_axes,
+    resize_rank,
+    round_half_up,
     sizes_in_ratio,
 )
-from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, nearest_indices, places
-from onnxreduce_cli.steps.resampling.resize_weights import Window, elements_and_weights
+from onnxreduce_cli.steps.resampling.resize_mapping import (
+    AxisTerms,
+    ResizeMethod,
+    input_coordinates,
+    nearest_indices,
+)
+from onnxreduce_cli.steps.resampling.resize_weights import WeightedElements, elements_and_weights
 
 _FLOAT = TensorProto.FLOAT
 
 
 def by_gather(
-    context: Context, method: Method, changes: Sequence[Change], rank: int, scales_or_sizes: str
+    context: Context,
+    method: ResizeMethod,
+    changes: Sequence[ResizedAxis],
+    rank: int,
+    scales_or_sizes: str,
 ) -> None:
     """Resize axes by Gather, with weights for linear and cubic.
 
@@ -50,14 +59,14 @@ def by_gather(
     _resample(context, method, axes, rank)
 
 
-def _dtype_of_coordinates(context: Context, method: Method) -> int:
+def _dtype_of_coordinates(context: Context, method: ResizeMethod) -> int:
     """Return double where elements of double are weighted, else float."""
     double = TensorProto.DOUBLE
     weighted = method.mode != "nearest" and context.elem_type(context.input(0)) == double
     return double if weighted else _FLOAT
 
 
-def _axis(context: Context, change: Change, scales_or_sizes: str, dtype: int) -> Axis:
+def _axis(context: Context, change: ResizedAxis, scales_or_sizes: str, dtype: int) -> AxisTerms:
     """Return the terms of one axis, with coordinates of `dtype`; see `by_gather`."""
     int64 = TensorProto.INT64
     to_sizes = bool(scales_or_sizes) and context.elem_type(scales_or_sizes) == int64
@@ -67,7 +76,7 @@ def _axis(context: Context, change: Change, scales_or_sizes: str, dtype: int) ->
         else term(context, change.length, dtype)
     )
     start = end = None
-    if crops(context):
+    if crops_input(context):
         start, end = _region(context, change.position, dtype)
     if to_sizes:
         resized = (
@@ -75,7 +84,7 @@ def _axis(context: Context, change: Change, scales_or_sizes: str, dtype: int) ->
             if change.resized is None
             else term(context, change.resized, int64)
         )
-        return Axis(change.index, length, resized, resized.cast(dtype) / length, start, end)
+        return AxisTerms(change.index, length, resized, resized.cast(dtype) / length, start, end)
     scale = (
         Term(context, scales_or_sizes, _FLOAT).at(change.position)
         if change.scale is None
@@ -86,7 +95,7 @@ def _axis(context: Context, change: Change, scales_or_sizes: str, dtype: int) ->
         part = scale * (end - start).cast(_FLOAT)
     # The product is taken in float: 10 * 0.7 must be 7.
     resized = (part * length.cast(_FLOAT)).cast(int64)
-    return Axis(change.index, length, resized, scale.cast(dtype), start, end)
+    return AxisTerms(change.index, length, resized, scale.cast(dtype), start, end)
 
 
 def _region(context: Context, index: int, dtype: int) -> tuple[Term, Term]:
@@ -101,17 +110,17 @@ def _region(context: Context, index: int, dtype: int) -> tuple[Term, Term]:
     return roi.at(0).at(index), roi.at(1).at(index)
 
 
-def in_ratio_by_gather(context: Context, method: Method) -> None:
+def in_ratio_by_gather(context: Context, method: ResizeMethod) -> None:
     """Resize axes by Gather to sizes that keep the input's aspect ratio."""
     sizes = context.input(3)
-    rank = rank_of(context, sizes)
+    rank = resize_rank(context, sizes)
     context = context.at(max(context.op.opset, 13))
     known, data = sizes_in_ratio(context), context.input(0)
-    axes = axes_of(context, rank)
+    axes = resize_axes(context, rank)
     double, dtype = TensorProto.DOUBLE, _dtype_of_coordinates(context, method)
     lengths = [length_of(context, data, axis, TensorProto.INT64) for axis in axes]
     if known is not None:
-        resized = [term(context, rounded(size), TensorProto.INT64) for size in known[0]]
+        resized = [term(context, round_half_up(size), TensorProto.INT64) for size in known[0]]
         scale = term(context, float(known[1]), dtype)
     else:
         limits = [Term(context, sizes, TensorProto.INT64).at(index) for index in range(len(axes))]
@@ -126,8 +135,8 @@ def in_ratio_by_gather(context: Context, method: Method) -> None:
             resized.append(outermost.cast(TensorProto.INT64))
     changed = []
     for index, (axis, length, size) in enumerate(zip(axes, lengths, resized, strict=True)):
-        region = _region(context, index, dtype) if crops(context) else ()
-        changed.append(Axis(axis, length.cast(dtype), size, scale, *region))
+        region = _region(context, index, dtype) if crops_input(context) else ()
+        changed.append(AxisTerms(axis, length.cast(dtype), size, scale, *region))
     _resample(context, method, changed, rank)
 
 
@@ -140,7 +149,7 @@ def _outermost(context: Context, terms: Sequence[Term]) -> Term:
     return outermost
 
 
-def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) -> None:
+def _resample(context: Context, method: ResizeMethod, axes: Sequence[AxisTerms], rank: int) -> None:
     """``Resize(x)`` becomes one Gather for each axis, or a few and their weighted sum.
 
     Nearest: ``Gather<axis=a>(x, indices)``. Linear: ``Gather<axis=a>(x, low) * (1 - w) +
@@ -175,7 +184,7 @@ def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int)
 
 
 def _weighted(
-    context: Context, data: str, axis: Axis, rank: int, window: Window, working: int
+    context: Context, data: str, axis: AxisTerms, rank: int, window: WeightedElements, working: int
 ) -> str:
     """Return data of dtype `working` and rank `rank` resized along one axis to weighted sums."""
     op = context.op
@@ -206,7 +215,7 @@ _MOST_TAPS = 4
 
 
 def _extrapolated(
-    context: Context, data: str, axes: Sequence[Axis], rank: int, value: float
+    context: Context, data: str, axes: Sequence[AxisTerms], rank: int, value: float
 ) -> str:
     """Return the resized data, with `value` where a coordinate is outside on some axis.
 
@@ -214,7 +223,7 @@ def _extrapolated(
     """
     outside: Term | None = None
     for axis in axes:
-        coordinates = places(axis, "tf_crop_and_resize")
+        coordinates = input_coordinates(axis, "tf_crop_and_resize")
         beyond = coordinates.less(0) | coordinates.greater(axis.length - 1)
         if beyond.known is not None and not beyond.known.any():
             continue

@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.sizes import range_of
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class AxisTerms:
     """One axis to resize; all terms have rank 0.
 
     Attributes:
@@ -42,7 +42,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class ResizeMethod:
     """The method by which axes are resized: the attributes of Resize.
 
     `nearest` has one more value than `nearest_mode`: "simple", which is floor where an axis is
@@ -68,7 +68,7 @@ COORDINATES = frozenset({
 ROUNDINGS = frozenset({"ceil", "floor", "round_prefer_ceil", "round_prefer_floor"})
 
 
-def places(axis: Axis, coordinates: str) -> Term:
+def input_coordinates(axis: AxisTerms, coordinates: str) -> Term:
     """Return the coordinate in the input of each output element, of shape [resized].
 
     Args:
@@ -105,9 +105,9 @@ def places(axis: Axis, coordinates: str) -> Term:
     return (offset + (x + 0.5) / scale - 0.5).cast(dtype)
 
 
-def nearest_indices(axis: Axis, method: Method) -> Term:
+def nearest_indices(axis: AxisTerms, method: ResizeMethod) -> Term:
     """Return the index of the input element that each output element copies: int64, [resized]."""
-    coordinates = places(axis, method.coordinates)
+    coordinates = input_coordinates(axis, method.coordinates)
     rounded = {
         "floor": lambda: coordinates.floor(),
         "ceil": lambda: coordinates.ceil(),

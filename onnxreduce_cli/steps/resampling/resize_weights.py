@@ -10,11 +10,15 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import Term, term
 from onnxreduce_cli.emit.sizes import range_of
-from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, places
+from onnxreduce_cli.steps.resampling.resize_mapping import (
+    AxisTerms,
+    ResizeMethod,
+    input_coordinates,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WeightedElements:
     """The elements that each output element is the weighted sum of.
 
     Attributes:
@@ -28,11 +32,14 @@ class Window:
     has_none: bool = False
 
 
-def elements_and_weights(axis: Axis, method: Method) -> Window:
+def elements_and_weights(axis: AxisTerms, method: ResizeMethod) -> WeightedElements:
     """Return the elements along an axis, and their weights, for mode linear or cubic."""
     if method.mode == "linear" and not method.antialias:
-        return _linear(axis, places(axis, method.coordinates))
-    coordinates, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
+        return _linear(axis, input_coordinates(axis, method.coordinates))
+    coordinates, context = (
+        input_coordinates(axis, method.coordinates).shaped(-1, 1),
+        axis.length.context,
+    )
     stretch = axis.scale.least(1) if method.antialias else term(context, 1, axis.dtype)
     reach = term(context, 1 if method.mode == "linear" else 2, axis.dtype) / stretch
     taps = range_of((reach.ceil() * 2).cast(TensorProto.INT64), axis.dtype)
@@ -51,7 +58,7 @@ def elements_and_weights(axis: Axis, method: Method) -> Window:
     return _without_zeros(axis, inside, weights)
 
 
-def _linear(axis: Axis, coordinates: Term) -> Window:
+def _linear(axis: AxisTerms, coordinates: Term) -> WeightedElements:
     """Return the elements on either side of each coordinate; a whole one has one element twice."""
     coordinates = coordinates.within(0, axis.length - 1).shaped(-1, 1)
     low, high = coordinates.floor(), coordinates.ceil()
@@ -60,7 +67,7 @@ def _linear(axis: Axis, coordinates: Term) -> Window:
     whole = (high - low) * -1 + 1
     share = (coordinates - low) + whole * 0.5
     weights = (either * -1 + 1) * (share * -1 + 1) + either * share
-    return Window(indices.cast(TensorProto.INT64), weights)
+    return WeightedElements(indices.cast(TensorProto.INT64), weights)
 
 
 def _cubic(distance: Term, coefficient: float) -> Term:
@@ -75,7 +82,7 @@ def _cubic(distance: Term, coefficient: float) -> Term:
     return inner + outer
 
 
-def _without_zeros(axis: Axis, indices: Term, weights: Term) -> Window:
+def _without_zeros(axis: AxisTerms, indices: Term, weights: Term) -> WeightedElements:
     """Return a window without elements of weight 0: infinity times 0 would be NaN.
 
     Their indices are replaced, where known, by that of the element of the largest weight, which
@@ -85,15 +92,16 @@ def _without_zeros(axis: Axis, indices: Term, weights: Term) -> Window:
     if known_indices is None or known_weights is None:
         counts = (weights.less(0) | weights.greater(0)).cast(axis.dtype)
         indices = axis.length + (indices - axis.length) * counts
-        return Window(indices.cast(TensorProto.INT64), weights, has_none=True)
+        return WeightedElements(indices.cast(TensorProto.INT64), weights, has_none=True)
     context = axis.length.context
     indices, weights = (
-        term(context, part, axis.dtype) for part in _shared(known_indices, known_weights)
+        term(context, part, axis.dtype)
+        for part in _without_zero_weights(known_indices, known_weights)
     )
-    return Window(indices.cast(TensorProto.INT64), weights)
+    return WeightedElements(indices.cast(TensorProto.INT64), weights)
 
 
-def _shared(indices: Array, weights: Array) -> tuple[Array, Array]:
+def _without_zero_weights(indices: Array, weights: Array) -> tuple[Array, Array]:
     """Return indices and weights, [resized, taps], without weights of 0; see `_without_zeros`."""
     zero = weights == 0
     if not zero.any():

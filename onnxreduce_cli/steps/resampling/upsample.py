@@ -13,9 +13,9 @@ import numpy as np
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, impossible, up
-from onnxreduce_cli.steps.resampling.resize_axes import changes_by_scales, known_scales, rank_of
+from onnxreduce_cli.steps.resampling.resize_axes import known_scales, resize_rank, resized_by_scales
 from onnxreduce_cli.steps.resampling.resize_by_gather import by_gather
-from onnxreduce_cli.steps.resampling.resize_mapping import Method
+from onnxreduce_cli.steps.resampling.resize_mapping import ResizeMethod
 
 
 @up("Upsample", 7, "scales from height_scale and width_scale; mode bilinear called linear")
@@ -41,7 +41,7 @@ def scales_for_height_and_width(context: Context) -> None:
     scales = context.value("scales")
     mode = context.value("mode", "nearest")
     if len(scales) != 4 or scales[0] != 1 or scales[1] != 1:
-        _by_gather(context, scales, "")
+        _upsample_by_gather(context, scales, "")
         return
     context.replace(
         keep=(),
@@ -51,11 +51,11 @@ def scales_for_height_and_width(context: Context) -> None:
     )
 
 
-def _by_gather(context: Context, scales: Sequence[float | None], name: str) -> None:
+def _upsample_by_gather(context: Context, scales: Sequence[float | None], name: str) -> None:
     """Resize by Gather; `name` is the input with the scales, needed where some are None."""
     rank = len(scales)
-    method = Method(context.value("mode", "nearest"), "asymmetric", "floor")
-    by_gather(context, method, changes_by_scales(context, scales, rank), rank, name)
+    method = ResizeMethod(context.value("mode", "nearest"), "asymmetric", "floor")
+    by_gather(context, method, resized_by_scales(context, scales, rank), rank, name)
 
 
 @up("Upsample", 9, "scales: attribute to input")
@@ -79,7 +79,7 @@ def scales_to_attribute(context: Context) -> None:
     name = context.input(1)
     scales = context.constant(name)
     if scales is None:
-        _by_gather(context, known_scales(context, name, rank_of(context, name)), name)
+        _upsample_by_gather(context, known_scales(context, name, resize_rank(context, name)), name)
         return
     context.replace(inputs=[context.input(0)], scales=[float(scale) for scale in scales])
 

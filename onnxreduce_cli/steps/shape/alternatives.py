@@ -31,7 +31,7 @@ def as_concats(context: Context) -> None:
 
 
 @instead("Unsqueeze", {"several axes"}, "written as one Unsqueeze for each dimension")
-def one_by_one(context: Context) -> None:
+def unsqueeze_one_by_one(context: Context) -> None:
     """``Unsqueeze<axes=[0, 3]>(x)``, x of shape [2, 3], becomes
     ``Unsqueeze<axes=[3]>(Unsqueeze<axes=[0]>(x))``.
     """

@@ -10,7 +10,7 @@ from onnxreduce_cli.steps.registry import up
 
 
 @up("Concat", 4, "axis: its default 1 written out")
-def axis_written_out(context: Context) -> None:
+def concat_axis_written_out(context: Context) -> None:
     """``Concat(x, y)`` becomes ``Concat<axis=1>(x, y)``."""
     if context.attribute("axis") is None:
         context.replace(axis=1)

@@ -40,7 +40,7 @@ def integers_to_reshape(context: Context) -> None:
 
 
 @down("Flatten", 11, "negative axis made non-negative; of unknown rank, a Reshape")
-def negative_axis(context: Context) -> None:
+def flatten_axis_from_front(context: Context) -> None:
     """``Flatten<axis=-1>(x)`` with x of rank 3 becomes ``Flatten<axis=2>(x)``, of unknown rank
     ``Reshape(x, shape)``.
 

@@ -14,7 +14,7 @@ _DESCRIPTION = "negative axis made non-negative; of unknown rank, that of the tr
 
 
 @down(("ArgMax", "ArgMin", "Compress", "Concat", "Split"), 11, _DESCRIPTION)
-def negative_axis(context: Context) -> None:
+def axis_from_front(context: Context) -> None:
     """``Split<axis=-1>(x)`` with x of rank 3 becomes ``Split<axis=2>(x)``, of unknown rank
     ``Transpose(Split<axis=0>(Transpose(x)))``.
     """

@@ -24,7 +24,7 @@ from onnxreduce_cli.emit.sizes import list_elements, size_of
 from onnxreduce_cli.model.values import exactly_in, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.pad_at_run_time import pads_of_axes_at_run_time, source_indices
-from onnxreduce_cli.steps.widening import wider
+from onnxreduce_cli.steps.widening import wider_dtype
 
 #: An end that means the whole axis; every opset takes it.
 _END = int(np.iinfo(np.int32).max)
@@ -104,7 +104,7 @@ def _takes_dtype(context: Context) -> bool:
         return True
     if elem_type == TensorProto.BFLOAT16:
         return True  # Below 13 nothing takes it; the error shall name Pad.
-    return wider("Pad", elem_type, allowed, context.op.opset) is not None
+    return wider_dtype("Pad", elem_type, allowed, context.op.opset) is not None
 
 
 @down(
@@ -150,7 +150,7 @@ def _pads_of_all_axes(context: Context) -> Value:
     "mode wrap: the other end is put before and after",
     blocks=f"neither the pads nor the rank are known, or {NO_COUNTING}",
 )
-def wrapped(context: Context) -> None:
+def pad_mode_wrap(context: Context) -> None:
     """``Pad<mode="wrap">(x, [2, 1])`` becomes ``Concat(x[-2:], x, x[:1])`` along each axis.
 
     Where the pads are not known to be within the axis, elements are gathered; see `_along_axes`.
@@ -175,7 +175,7 @@ def _along_axes(context: Context, pads: str) -> None:
         pads: the pads of all axes, int64 of shape [2 * rank].
     """
     mode = context.value("mode", "constant")
-    sides = _sides(context, pads)
+    sides = _pads_by_axis(context, pads)
     steps = [axis for axis, side in enumerate(sides) if side != (0, 0)]
     data, output = context.input(0), context.node.output[0]
     if not steps:
@@ -189,7 +189,7 @@ def _along_axes(context: Context, pads: str) -> None:
             data = context.op.emit(op_type, *inputs, axis=axis)
 
 
-def _sides(context: Context, pads: str) -> list[tuple[Number, Number]]:
+def _pads_by_axis(context: Context, pads: str) -> list[tuple[Number, Number]]:
     """Return the pads before and after each axis of `pads`, integers of shape [2 * rank]."""
     known = context.elements(pads)
     rank = context.input(0).rank if known is None else len(known) // 2
@@ -235,7 +235,7 @@ def _between_values(
     The data, of rank `rank`, is cropped where a pad is negative; all are of its dtype.
     """
     if min(before, after) < 0:
-        data = _part(context, data, axis, max(0, -before), after if after < 0 else _END)
+        data = _slice_of_axis(context, data, axis, max(0, -before), after if after < 0 else _END)
     parts = [
         _expanded(context, data, axis, before, rank) if before > 0 else "",
         data,
@@ -250,14 +250,14 @@ def _between_ends(context: Context, data: str, axis: int, before: int, after: in
     The data is of any dtype and rank; all differ from it in size along `axis` only.
     """
     parts = [
-        _part(context, data, axis, -before, _END) if before else "",
+        _slice_of_axis(context, data, axis, -before, _END) if before else "",
         data,
-        _part(context, data, axis, 0, after) if after else "",
+        _slice_of_axis(context, data, axis, 0, after) if after else "",
     ]
     return [part for part in parts if part]
 
 
-def _part(context: Context, data: str, axis: int, start: int, end: int) -> Value:
+def _slice_of_axis(context: Context, data: str, axis: int, start: int, end: int) -> Value:
     """Return the elements of the data from `start` to before `end` along an axis, in its dtype."""
     op = context.op
     if context.op.opset < 10:

@@ -64,12 +64,12 @@ def source_indices(context: Context, size: Number, before: Number, after: Number
     if len(known) == len(numbers) and sum(known) <= LARGEST_CONSTANT:
         return context.array(_known_indices(known, mode), "indices")
     if mode == "constant":
-        index = _counted(context, size + before + after, before)
+        index = _counted_from(context, size + before + after, before)
         inside = op.And(_is_below(context, -1, index), _is_below(context, index, size))
         return op.Where(inside, index.name, as_name(context, size))
     (begin, cropped), (end, cut) = (_added_and_cropped(context, pad) for pad in (before, after))
     left = size - cropped - cut
-    index = _counted(context, left + begin + end, begin)
+    index = _counted_from(context, left + begin + end, begin)
     index = _within(context, index, left, mode)
     return (index + cropped).name
 
@@ -123,7 +123,7 @@ def _known_indices(numbers: list[int], mode: str) -> Array:
     return np.pad(own, beside, mode=mode)  # type: ignore[call-overload, no-any-return]
 
 
-def _counted(context: Context, count: Number, before: Number) -> Term:
+def _counted_from(context: Context, count: Number, before: Number) -> Term:
     """Return ``[0 - before, 1 - before, ..., count - 1 - before]``, int64 of shape [count]."""
     return sizes(context, arange(context, count)) - before
 

@@ -109,15 +109,15 @@ def without_allowzero(context: Context) -> None:
     if not _may_be_empty(data) or -1 in (elements or ()):
         context.replace(drop=("allowzero",))
         return
-    sizes = None if elements is None else _sizes(context, elements)
-    ones = None if sizes is None else _ones(sizes, Factors(context).of_dims(data) or [])
+    sizes = None if elements is None else _possible_sizes(context, elements)
+    ones = None if sizes is None else _axes_of_ones(sizes, Factors(context).of_dims(data) or [])
     inferred = _with_inferred(elements, sizes) if elements and sizes and ones != [] else None
     if inferred is not None:
         inputs: list[str] = [data, context.array(inferred, "shape")]
     elif ones is not None:
         inputs = [unsqueezed(context, data, ones), shape]
     else:
-        inputs = [_empty_alike(context, data, shape), shape]
+        inputs = [_with_result_rank(context, data, shape), shape]
     context.replace(inputs=inputs, drop=("allowzero",))
 
 
@@ -127,7 +127,7 @@ def _may_be_empty(data: Value) -> bool:
     return dims is None or not all(isinstance(dim, int) and dim > 0 for dim in dims)
 
 
-def _sizes(context: Context, elements: tuple[int | None, ...]) -> list[Ways]:
+def _possible_sizes(context: Context, elements: tuple[int | None, ...]) -> list[Ways]:
     """Return the factors of each element of the shape.
 
     Args:
@@ -146,7 +146,7 @@ def _sizes(context: Context, elements: tuple[int | None, ...]) -> list[Ways]:
     return sizes
 
 
-def _ones(sizes: list[Ways], dims: list[Ways]) -> list[int] | None:
+def _axes_of_ones(sizes: list[Ways], dims: list[Ways]) -> list[int] | None:
     """Return where dimensions of 1 go, so that each 0 in a shape copies a dimension that is 0.
 
     Args:
@@ -200,7 +200,7 @@ def _inferred(elements: tuple[int | None, ...], open_indices: set[int]) -> tuple
     return tuple(shape)
 
 
-def _empty_alike(context: Context, data: str, shape: str) -> Value:
+def _with_result_rank(context: Context, data: str, shape: str) -> Value:
     """Return `data` in the rank of the result: of size 0 where that is, else of 1 up to the last.
 
     Args:

@@ -100,7 +100,7 @@ def _indices(context: Context, index: int, axis: int, step: int) -> Value:
 
 
 @down("Slice", 11, "negative axes made non-negative, at run time where they or the rank are")
-def negative_axes(context: Context) -> None:
+def slice_axes_from_front(context: Context) -> None:
     """``Slice(x, starts, ends, [-1])`` with x of rank 3 becomes ``Slice(x, starts, ends, [2])``.
 
     Of unknown rank it becomes ``Transpose(Slice(Transpose(x), starts, ends, [0]))``, or the rank is

@@ -46,7 +46,7 @@ def sizes_without_input(context: Context) -> None:
 
 
 @down("Split", 2, "axis: its default 0 written out")
-def axis_written_out(context: Context) -> None:
+def split_axis_written_out(context: Context) -> None:
     """``Split(x)`` becomes ``Split<axis=0>(x)``."""
     if context.attribute("axis") is None:
         context.replace(axis=0)

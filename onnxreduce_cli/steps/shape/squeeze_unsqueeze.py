@@ -21,7 +21,7 @@ _OPERATORS = ("Squeeze", "Unsqueeze")
 
 
 @up(_OPERATORS, 13, "axes: attribute to input")
-def axes_to_input(context: Context) -> None:
+def squeeze_axes_to_input(context: Context) -> None:
     """``Squeeze<axes=[1]>(x)`` becomes ``Squeeze(x, axes)``."""
     attribute_to_input(context)
 
@@ -32,7 +32,7 @@ def axes_to_input(context: Context) -> None:
     "axes: input to attribute; at run time a Reshape",
     blocks=f"the axes of Squeeze are empty, or {NO_COUNTING}",
 )
-def axes_to_attribute(context: Context) -> None:
+def squeeze_axes_to_attribute(context: Context) -> None:
     """``Squeeze(x, axes)`` with constant axes becomes ``Squeeze<axes=[1]>(x)``.
 
     With axes that are only known at run time it becomes ``Reshape(x, Gather(Shape(x), others))``.
@@ -57,7 +57,7 @@ def axes_to_attribute(context: Context) -> None:
     "tensor",
     blocks=NO_COUNTING,
 )
-def negative_axes(context: Context) -> None:
+def squeeze_axes_from_front(context: Context) -> None:
     """``Unsqueeze<axes=[-1]>(x)`` with x of rank 2 becomes ``Unsqueeze<axes=[2]>(x)``, of unknown
     rank ``Transpose(Unsqueeze<axes=[0]>(Transpose(x)))``.
 

@@ -26,7 +26,7 @@ _HIGHEST_COUNT: dict[int, int] = {
 
 
 @up("Tile", 6, "tiles and axis: one count for each dimension")
-def repeats(context: Context) -> None:
+def tile_with_repeats(context: Context) -> None:
     """``Tile(x, 3.0, 1.0)`` with x of rank 2 becomes ``Tile(x, [1, 3])``.
 
     Where tiles, axis or rank are only known at run time the counts are
@@ -34,7 +34,7 @@ def repeats(context: Context) -> None:
     """
     op = context.op
     data = context.input(0)
-    tiles, axis = (_number(context, context.input(index)) for index in (1, 2))
+    tiles, axis = (_scalar_number(context, context.input(index)) for index in (1, 2))
     rank = context.specialised_rank(data)
     if isinstance(tiles, int) and isinstance(axis, int) and rank is not None:
         counts = [tiles if index == axis else 1 for index in range(rank)]
@@ -54,7 +54,7 @@ def repeats(context: Context) -> None:
     )
 
 
-def _number(context: Context, name: str) -> Number:
+def _scalar_number(context: Context, name: str) -> Number:
     """Return an input of one element, a float, as an integer: known, or int64 of shape [1]."""
     known = context.constant(name)
     if known is not None:
@@ -69,7 +69,7 @@ def _number(context: Context, name: str) -> Number:
     "one Tile for each axis that repeats, of what is no float a Gather",
     blocks="the rank is not known",
 )
-def one_axis(context: Context) -> None:
+def tile_one_axis(context: Context) -> None:
     """``Tile(x, [2, 1, 3])`` becomes ``Tile(Tile(x, 2.0, 0.0), 3.0, 2.0)``, of integers
     ``Gather<axis=2>(Gather<axis=0>(x, [0, 1, 0, 1]), ...)``.
 

@@ -51,7 +51,9 @@ def tf_idf_vectorizer(context: Context) -> None:
     counts_by_length: list[str] = []
     numbers: list[int] = []
     for grams in _pool(context):
-        counts_by_length.append(_counted(context, data, last, np.array(list(grams), np.int64)))
+        counts_by_length.append(
+            _n_gram_counts(context, data, last, np.array(list(grams), np.int64))
+        )
         numbers += grams.values()
     if not counts_by_length:
         equal = cast(context, op.Equal(data, data), TensorProto.FLOAT)
@@ -59,7 +61,7 @@ def tf_idf_vectorizer(context: Context) -> None:
     counts = counts_by_length[0]
     if len(counts_by_length) > 1:
         counts = op.Concat(*counts_by_length, axis=last)
-    weights = _weights(context)
+    weights = _pool_weights(context)
     if context.value("mode") != "IDF":
         if weights and numbers:
             factors = context.array(np.array([weights[n] for n in numbers], np.float32), "weights")
@@ -78,7 +80,7 @@ def tf_idf_vectorizer(context: Context) -> None:
     context.replace("Mul", [cast(context, occurs, TensorProto.FLOAT), factors], keep=())
 
 
-def _weights(context: Context) -> list[float]:
+def _pool_weights(context: Context) -> list[float]:
     """Return the weights of the n-grams of the pool; an empty list where all counts keep theirs."""
     return [] if context.value("mode") == "TF" else list(context.value("weights") or ())
 
@@ -148,7 +150,7 @@ def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
     return pools
 
 
-def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
+def _n_gram_counts(context: Context, data: str, last: int, grams: np.ndarray) -> str:
     """Return how often each n-gram occurs, float of shape [..., count].
 
     Args:
