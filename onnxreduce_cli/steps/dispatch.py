@@ -62,7 +62,7 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
             "if it came later: pip install -U onnx; else mend the model",
         )
     if opset < since[0]:
-        reason = f"the operator came with opset {since[0]} only"
+        reason = f"{op_type} was introduced with opset {since[0]}"
         return _blocking_step(target, reason, "raise the model's opset")
     up = target > opset
     crossed = (
@@ -188,7 +188,7 @@ def body_writer(op_type: str) -> Callable[[Context], str]:
             if near
             else f"there is for {', '.join(_replaceable_operators())}"
         )
-        raise UsageError(f"{op_type} is not written in other operators here; {known}")
+        raise UsageError(f"{op_type} cannot be written in other operators; {known}")
     return partial(_write_as_before, op_type)
 
 

@@ -130,7 +130,9 @@ def _runtime_of_table(name: str, file: str, data: dict[str, Any]) -> Runtime:
         ]
         versions = [row.version for row in rows]
         if versions != sorted(set(versions)):
-            raise ValueError("rows are not in order, or twice there")
+            raise ValueError(
+                "its rows are not in ascending order of versions, or two have one version"
+            )
         return Runtime(name, data["title"], rows, tuple(data.get("aliases", ())))
     except KeyError as error:
         raise UsageError(f"{file}{_SUFFIX}: {name} lacks {error}") from error

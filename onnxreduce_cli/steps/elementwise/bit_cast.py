@@ -64,7 +64,7 @@ def bit_cast(context: Context) -> None:
         name = _code(context, name, source_type)
     elif source_type in _FLOATS or dtype_name(source_type) in _SMALL:
         raise Blocked(
-            f"it gives the bits of {dtype_name(source_type)}, and nothing before opset 26 tells "
+            f"it gives the bits of {dtype_name(source_type)}, and nothing before opset 26 gives "
             "those of a NaN",
             "choose opset 26 or later",
         )

@@ -92,7 +92,7 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
     listed = terms.split(",")
     if len(listed) != len(context.node.input) or not is_equation(equation):
         raise Blocked(
-            f"its equation {quoted(equation)} says nothing of its inputs", "mend the model"
+            f"its equation {quoted(equation)} does not describe its inputs", "mend the model"
         )
     operands = []
     widest = 0
@@ -133,7 +133,7 @@ def _check_sizes(context: Context, operands: Sequence[Operand]) -> None:
     for label, label_sizes in sizes.items():
         if len(label_sizes) > 1:
             raise Blocked(
-                f"its label {label!r} stands for dimensions of {sorted(label_sizes)}",
+                f"its label {label!r} stands for dimensions of sizes {sorted(label_sizes)}",
                 "give both operands the same size",
             )
 
@@ -159,7 +159,8 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         size = None if dims is None else known_dims(tuple(dims[index] for index in axes))
         if size is not None and size[0] != size[1]:
             raise Blocked(
-                f"its label {label!r} stands for dimensions of {sorted(size)}", "mend the model"
+                f"its label {label!r} stands for dimensions of sizes {sorted(size)}",
+                "mend the model",
             )
         shape: str
         diagonal: str

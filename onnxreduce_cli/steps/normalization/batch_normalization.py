@@ -90,9 +90,9 @@ def without_is_test(context: Context) -> None:
         for index in range(1, 5):
             if _read_output(context, index):
                 raise Blocked(
-                    f"its output {others[index - 1]!r} is read though is_test=1, and by its "
-                    "definition that is not to be used for testing",
-                    "do without that output",
+                    f"its output {others[index - 1]!r} is used although is_test=1, and its "
+                    "definition allows that in training only",
+                    "remove what uses that output",
                 )
         context.replace(outputs=[output], drop=drop)
         return
@@ -113,9 +113,9 @@ def _for_each_feature(context: Context, is_test: bool) -> bool:
         return True
     if not is_test and context.need_rank(context.input(0), "it says what is a feature") > 2:
         raise Blocked(
-            "it computes statistics of each feature (spatial=0), where its parameters are for each "
-            "channel",
-            "give parameters of the shape of a feature map",
+            "with spatial=0 it computes statistics for each feature, but its parameters are for "
+            "each channel",
+            "give it parameters of the shape of a feature map",
         )
     return False
 

@@ -175,7 +175,10 @@ def window_indices(context: Context, axis: WindowedAxis) -> Indices:
     op = context.op
     window = axis.window
     if window.kernel > LARGEST_CONSTANT:
-        raise Blocked(f"its windows have {window.kernel:,} elements", "mend the model")
+        reason = (
+            f"its windows have {window.kernel:,} elements, and {LARGEST_CONSTANT:,} are the most"
+        )
+        raise Blocked(reason, "choose a smaller kernel_shape")
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
     if isinstance(axis.count, int) and axis.count * window.kernel <= LARGEST_CONSTANT:
         return window.stride * np.arange(axis.count, dtype=np.int64)[:, None] + within

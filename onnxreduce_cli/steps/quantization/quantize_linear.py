@@ -50,8 +50,8 @@ def divide_in_one_dtype(context: Context) -> None:
     if working not in (TensorProto.FLOAT, *HALVES) and elem_types != [working] * 2:
         raise Blocked(
             f"it divides {dtype_name(elem_types[0])} by {dtype_name(elem_types[1])} in "
-            f"{dtype_name(working)}, for which the definition before opset 23 has no place",
-            "let its scale be a float",
+            f"{dtype_name(working)}, which the definition before opset 23 cannot say",
+            "cast its scale to float",
         )
     for index, elem_type in enumerate(elem_types):
         if elem_type != working:
@@ -130,7 +130,7 @@ def quantize_halves(context: Context) -> None:
     to = quantized_to(context)
     if to not in INTEGERS:
         raise Blocked(
-            f"it quantizes to {dtype_name(to)}, and no dtype of opset 18 holds such numbers only",
+            f"it quantizes to {dtype_name(to)}, and opset 18 has no dtype of such numbers alone",
             "quantize to an integer, or choose opset 19 or later",
         )
     if context.elem_type(context.input(1)) in HALVES:

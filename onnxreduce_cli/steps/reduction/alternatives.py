@@ -23,7 +23,6 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.model.values import Dims, iinfo, numpy_dtype
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.reduction.reduce_sum_13_others_18 import elementwise_part
@@ -32,6 +31,9 @@ from onnxreduce_cli.steps.registry import instead
 
 #: The last opset at which all reductions have their axes as an attribute.
 _AXES_AS_ATTRIBUTE = 12
+
+#: Why a node of unknown rank has no alternative, and what to do.
+_UNKNOWN_RANK = ("its rank is not known", "state the shape of its input in the model's value_info")
 
 _OPPOSITES = {"ReduceMin": "ReduceMax", "ReduceMax": "ReduceMin"}
 
@@ -103,7 +105,7 @@ def reduce_one_by_one(context: Context) -> None:
     """``ReduceMax<axes=[1, 2]>(x)`` becomes ``ReduceMax<axes=[2]>(ReduceMax<axes=[1]>(x))``."""
     op_type, axes = context.node.op_type, _axes_from_front(context)
     if len(axes) < 2:
-        raise Blocked("it reduces over one dimension")
+        raise Blocked("it reduces over one dimension only")
     value: str = context.input(0)
     for axis in axes:
         value = reduced(context, op_type, value, [axis], keep=True)
@@ -166,7 +168,7 @@ def _axes_from_front(context: Context) -> list[int]:
     """
     dims, axes = context.input(0).dims, constant_axes(context)
     if dims is None:
-        raise Blocked(NO_RANK)
+        raise Blocked(*_UNKNOWN_RANK)
     return sorted(non_negative_axes(axes or tuple(range(len(dims))), len(dims)))
 
 
@@ -181,7 +183,7 @@ def over_rows(context: Context) -> None:
     """
     dims = context.input(0).dims
     if dims is None:
-        raise Blocked(NO_RANK)
+        raise Blocked(*_UNKNOWN_RANK)
     axis = non_negative_axes((context.value("axis", 1),), len(dims))[0]
     flat = _flatten_to_matrix(context, dims, axis)
     made = context.replace(inputs=[flat], outputs=[context.fresh("matrix")], axis=1)
@@ -195,7 +197,7 @@ def over_last_axis(context: Context) -> None:
     """
     known = context.input(0).type
     if known is None or known.dims is None:
-        raise Blocked(NO_RANK)
+        raise Blocked(*_UNKNOWN_RANK)
     axis = non_negative_axes((context.value("axis", -1),), len(known.dims))[0]
     as_last_axis(context, known, known.dims, axis)
 

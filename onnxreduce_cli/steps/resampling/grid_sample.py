@@ -96,7 +96,7 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
     padding = context.choice("padding_mode", "zeros", ("zeros", "border", "reflection"))
     if mode == "cubic" and padding == "border":
         raise Blocked(
-            "it is cubic with padding_mode='border', and it is not defined whether places beyond "
+            "it is cubic with padding_mode='border', and it is not defined whether points beyond "
             "the border are moved to it or only the elements around them: runtimes do the one and "
             "onnx's reference the other",
             "choose another mode or padding in the exporter, or opset 16 or later",

@@ -36,7 +36,7 @@ def range_in_float(context: Context) -> None:
         raise Blocked(
             f"its stash_type is {dtype_name(stash)}, and nothing says how to count in that: the "
             "operator's function body knows float and double",
-            "use one of these",
+            "use float or double",
         )
     inputs = [cast(context, name, stash) for name in context.node.input]
     outputs = [context.fresh(dtype_name(stash))]

@@ -20,5 +20,5 @@ def string_normalizer(context: Context) -> None:
     if context.value("case_change_action", "NONE") != "NONE":
         raise refuse(context, "changes the case of strings")
     if context.value("stopwords", ()):
-        raise refuse(context, "picks strings by their letters")
+        raise refuse(context, "leaves out strings by what they are")
     context.replace("Identity", keep=())
