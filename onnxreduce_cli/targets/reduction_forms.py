@@ -79,7 +79,7 @@ def has_rank_but_3_to_5(node: NodeFacts) -> bool:
 
 
 def has_outer_axes(node: NodeFacts) -> bool:
-    """Return whether it reduces over several dimensions, batch or channels included, or unsorted."""
+    """Return whether it reduces over several axes, with batch or channels or not ascending."""
     axes = reduction_axes(node)
     if axes is None:
         return True

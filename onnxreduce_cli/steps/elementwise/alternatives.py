@@ -1,6 +1,6 @@
-"""What else to write for arithmetic, for runtimes that get a form of it wrong.
+"""Alternatives to forms of element-wise operators that some runtimes get wrong.
 
-It means the same at the same opset. Which runtime gets what wrong is in `targets/`.
+An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def broadcasting_last(context: Context) -> None:
 
 
 def _of_rank(context: Context, index: int) -> tuple[str, Dims]:
-    """An operand with dimensions of 1 in front of it up to the rank of the result.
+    """Return an operand with 1s added before its dimensions up to the rank of the result.
 
     Raises:
         Blocked: its shape is not known, or the rank is not.

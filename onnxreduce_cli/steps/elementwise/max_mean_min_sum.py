@@ -68,7 +68,7 @@ def _replaced_by_clip(context: Context, names: list[str]) -> bool:
     """Replace a Max or Min of a tensor and a float constant of one element by a Clip.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         names: its inputs.
 
     Returns:

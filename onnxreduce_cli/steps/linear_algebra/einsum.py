@@ -81,7 +81,7 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
     Dimensions that an ellipsis stands for are labelled by numbers counted from the end.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         equation: its equation, such as "bij,bjk->bik"; without an arrow the output has the labels
             that occur once, in alphabetical order.
 
@@ -141,7 +141,7 @@ def _check_sizes(context: Context, operands: Sequence[Operand]) -> None:
 def _without_diagonals(context: Context, operand: Operand) -> Operand:
     """Return the operand with the diagonal of each two dimensions that have the same label.
 
-    The two are moved to the end and reshaped to one of size n * n, of which every (n + 1)th element
+    The two are moved to the end and reshaped to one of size n * n, whose every (n + 1)th element
     is gathered.
 
     Raises:
@@ -190,7 +190,7 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
     """Return the product of two operands, summed over the labels that both have and none needs.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         left: the first operand.
         right: the second operand.
         needed: the labels of the output and of the operands that come after these.
@@ -261,7 +261,7 @@ def diagonal_at_run_time(context: Context, length: Number, leading: int) -> tupl
     """Return the shape that merges the last two dimensions, and their diagonal's indices in that.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         length: the size of each of the two dimensions.
         leading: how many dimensions come before them.
 

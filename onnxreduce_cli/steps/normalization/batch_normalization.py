@@ -240,7 +240,8 @@ def without_training_mode(context: Context) -> None:
 
     ``y, rm, rv = BatchNormalization<training_mode=1>(x, scale, b, m, v)`` becomes
     ``BatchNormalization(x, scale, b, mean, variance)`` with ``mean = ReduceMean(x)``, ``variance =
-    ReduceMean((x - mean) ** 2)``, and ``rm = m * momentum + mean * (1 - momentum)``, rv alike.
+    ReduceMean((x - mean) ** 2)``, and ``rm = m * momentum + mean * (1 - momentum)``; rv is computed
+    like rm.
     """
     if context.value("training_mode", 0):
         inputs, elem_type = _with_own_statistics(context)

@@ -1,4 +1,4 @@
-"""Means and roots of mean squares, of which normalizations are written.
+"""Means and roots of mean squares, the parts that normalizations are written with.
 
 The variance is the mean of the squared deviations, not the mean square less the squared mean as
 in the specification's function bodies: that one cancels, and may become negative.

@@ -143,7 +143,7 @@ def _block_by_block(
 
 
 def _reshaped(context: Context, data: str, dims: list[Number]) -> Value:
-    """Return the data reshaped to dims of which some may only be known at run time."""
+    """Return the data reshaped; some of the dims may only be known at run time."""
     return context.op.Reshape(data, as_shape(context, dims))
 
 

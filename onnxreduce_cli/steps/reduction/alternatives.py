@@ -1,6 +1,6 @@
-"""What else to write for the Reduce and Softmax family, for runtimes that get a form of it wrong.
+"""Alternatives to forms of the Reduce and Softmax family that some runtimes get wrong.
 
-It means the same at the same opset. Which runtime gets what wrong is in `targets/`.
+An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def of_rows(context: Context) -> None:
 
 
 def _axes_from_front(context: Context) -> list[int]:
-    """The axes of a reduction, counted from the front.
+    """Return the axes of a reduction as non-negative integers, in ascending order.
 
     Raises:
         Blocked: they are not known, or the rank is not.
@@ -253,15 +253,15 @@ def _first_greatest(
 
 
 def _known_dims(dims: Dims | None) -> list[int] | None:
-    """The dimensions, where all are known."""
+    """Return the dimensions if all are known, else None."""
     known = [dim for dim in dims or () if isinstance(dim, int)]
     return None if dims is None or len(known) < len(dims) else known
 
 
 def _dims_for_reshape(dims: Dims | Sequence[int]) -> list[int] | None:
-    """The dimensions as Reshape takes them, -1 for the one that is not known; None if several are.
+    """Return the dimensions for a Reshape, -1 for an unknown one; None if several are unknown.
 
-    What has no elements leaves open what -1 stands for.
+    Nor may there be a dimension of 0, with which -1 could be anything.
     """
     known = [dim if isinstance(dim, int) else -1 for dim in dims]
     return None if known.count(-1) > 1 or 0 in known else known

@@ -1,4 +1,4 @@
-"""The dtypes of the Reduce family: 12, 20 and 28.
+"""Reduce* 12 to 11, 20 to 19 and 27 to 28: the dtypes.
 
 - 12 added int8 and uint8 to ReduceMax and ReduceMin, 20 bool. 13 added bfloat16 to all; dtypes that
   need no step are in the audit.

@@ -1,4 +1,4 @@
-"""Negative axes of the Reduce family (ReduceSum, ReduceMean, ReduceMax, ...): 11 allowed them."""
+"""Reduce* (ReduceSum, ReduceMean, ReduceMax, ...) 11 to 10: negative axes, which 11 allowed."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _kernel(context: Context) -> tuple[int, ...]:
     shape = context.value("kernel_shape")
     if shape:
         return tuple(shape)
-    known = known_dims(need_dims(context, context.input(1), "it tells the kernel's shape")[2:])
+    known = known_dims(need_dims(context, context.input(1), "it gives the kernel's shape")[2:])
     if known is None:
         raise Blocked(
             f"the shape of its weights {context.input(1)!r}, and so of its kernel, is not known",

@@ -119,7 +119,7 @@ def _sum_of_doubles(context: Context, array: npt.NDArray[Any], elem_type: int) -
     """Replace a Constant of 64-bit integers by a sum of two summands that double represents.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         array: its value, int64 or uint64.
         elem_type: that dtype.
     """

@@ -85,7 +85,7 @@ def reshape_at_run_time(context: Context, axes: str) -> None:
     of ones, into which the sizes of x are scattered.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         axes: the axes, integers of shape [k], counted from either end.
     """
     context = context.at(shapes.OPSET)

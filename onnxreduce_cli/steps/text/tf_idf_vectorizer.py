@@ -137,7 +137,7 @@ def _coordinates(context: Context) -> list[int]:
 def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
     """Return the n-grams of the pool with their indices in it, in one dict for each length.
 
-    Lengths that the node does not count are left out, and those of which the pool has none.
+    Lengths that the node does not count, or that the pool has no n-grams of, are left out.
     """
     pool = context.value("pool_int64s")
     bounds = [*context.value("ngram_counts"), len(pool)]
@@ -155,7 +155,7 @@ def _n_gram_counts(context: Context, data: str, last: int, grams: np.ndarray) ->
     """Return how often each n-gram occurs, float of shape [..., count].
 
     Args:
-        context: the node's.
+        context: the context of the node.
         data: the tensor to search, int64 of shape [..., size].
         last: its last axis, -1 where the rank is not known.
         grams: the n-grams, int64 of shape [count, length].
@@ -201,7 +201,7 @@ def _in_columns(
     Counts of one column are added; columns of no n-gram are 0.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         counts: the count of each n-gram, float of shape [..., n-grams].
         column_indices: the column of each.
         last: the last axis.
