@@ -129,7 +129,7 @@ def concat_from_sequence(context: Context) -> None:
     "SequenceMap",
     17,
     "a Loop over the sequence",
-    blocks="the type of what its body gives is not known",
+    blocks="the type of an output of its body is not known",
 )
 def sequence_operator(context: Context) -> None:
     """Raise `Blocked`: sequences are written out with all that makes or reads them, not here."""

@@ -40,7 +40,7 @@ _OPERATORS = ("Max", "Mean", "Min", "Sum")
     _OPERATORS,
     8,
     "inputs of different shapes: added one by one, limited by Clip, or repeated by Tile",
-    blocks=f"neither its rank nor its dtype are known of an input, or {NO_COUNTING}",
+    blocks=f"neither the rank nor the dtype of an input is known, or {NO_COUNTING}",
 )
 def operands_of_one_shape(context: Context) -> None:
     """``Max(x, y)`` with y of shape [3] becomes ``Max(x, Tile(Unsqueeze(y)))``.

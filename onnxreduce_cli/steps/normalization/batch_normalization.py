@@ -74,7 +74,7 @@ def batch_before_6(context: Context) -> None:
     "BatchNormalization",
     7,
     "is_test dropped, and the outputs of training named where it is 0",
-    blocks="outputs are read that have no meaning in test mode, or with spatial=0 the shape of "
+    blocks="outputs are used that have no meaning in test mode, or with spatial=0 the shape of "
     "its parameters is not known or does not fit its statistics",
 )
 def without_is_test(context: Context) -> None:

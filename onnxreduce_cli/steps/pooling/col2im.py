@@ -45,7 +45,7 @@ _ADDED_IN: dict[int, int] = {
     "Col2Im",
     18,
     "what overlaps at each element gathered and added up, axis by axis",
-    blocks=f"not even the number of axes is known, or nothing adds up the dtype, or {NO_COUNTING}",
+    blocks=f"the number of axes is not known, or no operator adds up the dtype, or {NO_COUNTING}",
 )
 def col2im(context: Context) -> None:
     """``Col2Im(x, [4], [2])`` with x of shape [n, c * 2, 3] becomes, of

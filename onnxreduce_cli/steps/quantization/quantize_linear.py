@@ -36,7 +36,7 @@ _16_BITS = frozenset({TensorProto.INT16, TensorProto.UINT16})
     "QuantizeLinear",
     23,
     "data and scale cast to the dtype that it divides in",
-    blocks="that is no float",
+    blocks="that dtype is neither float nor a half",
 )
 def divide_in_one_dtype(context: Context) -> None:
     """``QuantizeLinear(x, scale)``, x of float16 and scale of float, becomes
@@ -65,7 +65,7 @@ def divide_in_one_dtype(context: Context) -> None:
     21,
     "output_dtype: a zero point of that dtype; block_size=0 dropped; scales for blocks and 16-bit "
     "integers written as arithmetic",
-    blocks="it gives 4 bits that are not dequantized only",
+    blocks="it gives 4 bits, and not only to a DequantizeLinear",
 )
 def quantize_blocks(context: Context) -> None:
     """``QuantizeLinear<axis=1, block_size=2>(x, scales)`` becomes
@@ -121,7 +121,7 @@ def quantize_in_one_dtype(context: Context) -> None:
     "QuantizeLinear",
     19,
     "halves divided in float, the quotient rounded to theirs; saturate dropped: it acts on float8",
-    blocks="it quantizes to float8 what is not dequantized only",
+    blocks="it quantizes to float8, and not only for a DequantizeLinear",
 )
 def quantize_halves(context: Context) -> None:
     """``QuantizeLinear(x, scale)`` of float16 becomes

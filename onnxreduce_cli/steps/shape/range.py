@@ -21,7 +21,7 @@ from onnxreduce_cli.steps.registry import down, introduced
     "Range",
     27,
     "half types computed in float or double, as stash_type says",
-    blocks="stash_type is neither for them, for which nothing says how to count",
+    blocks="stash_type is another dtype, which the function body does not define",
 )
 def range_in_float(context: Context) -> None:
     """``Range(a, b, c)`` of float16 becomes ``Cast<float16>(Range(Cast<float>(a), ...))``."""

@@ -27,7 +27,7 @@ _MOST_STEPS = 1000
     "TfIdfVectorizer",
     9,
     "n-grams cut out by Slice, compared with those of the pool and counted",
-    blocks="it is of strings, weights of one place differ, or over 1,000 elements may be skipped",
+    blocks="it is of strings, weights of one column differ, or over 1,000 elements may be skipped",
 )
 def tf_idf_vectorizer(context: Context) -> None:
     """``TfIdfVectorizer<pool_int64s=[5, 6], ngram_counts=[0, 0], ...>(x)`` becomes
