@@ -13,7 +13,7 @@ from onnxreduce_cli.report.targets import span
 from onnxreduce_cli.steps.registry import Direction, Status, Step
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.rows import Effect, Quirk, Runtime, Source, TargetFact, VersionFacts
+from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Runtime, Source, VersionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Versions:
     """
 
     version: str
-    facts: dict[str, TargetFact]
+    facts: dict[str, Fact]
     note: str
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.rows import FACTS, Runtime, TargetFact, VersionFacts
+from onnxreduce_cli.targets.rows import FACTS, Fact, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version
 
 #: The option of the list, which is also the name of the target.
@@ -35,9 +35,7 @@ def operator_list_target(entries: Iterable[str]) -> Target:
     found = tuple(map(_operator_entry, entries))
     if not found:
         raise UsageError(f"{OPTION} lists no operator")
-    facts = {name: TargetFact(None, None) for name in FACTS} | {
-        "operators": TargetFact(found, None)
-    }
+    facts = {name: Fact(None, None) for name in FACTS} | {"operators": Fact(found, None)}
     runtime = Runtime(OPTION, OPTION, [VersionFacts(Version.of("0"), facts, [])])
     advice = f"add it to {OPTION} if it may stay"
     return Target(runtime, OPTION, runtime.rows, advice=advice, all_domains=True)

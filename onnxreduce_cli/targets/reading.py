@@ -40,11 +40,11 @@ from onnxreduce_cli.targets.forms import FORMS
 from onnxreduce_cli.targets.rows import (
     FACTS,
     Effect,
+    Fact,
     Quirk,
     Runtime,
     Source,
     SourceKind,
-    TargetFact,
     VersionFacts,
     opset_range,
 )
@@ -182,15 +182,15 @@ def _version_facts(
     return VersionFacts(version, facts, own, given.get("note", ""))
 
 
-def _fact_of_value(given: Any, source: str | None, sources: dict[str, Source]) -> TargetFact:
+def _fact_of_value(given: Any, source: str | None, sources: dict[str, Source]) -> Fact:
     if isinstance(given, dict):
         _check_keys(given, "fact", {"value", "source"})
         given, source = given["value"], given["source"]
     if given == UNKNOWN:
-        return TargetFact(None, None)
+        return Fact(None, None)
     if source is None:
         raise ValueError(f"{given!r} has no source")
-    return TargetFact(tuple(given) if isinstance(given, list) else given, sources[source])
+    return Fact(tuple(given) if isinstance(given, list) else given, sources[source])
 
 
 def _quirk_of_table(given: dict[str, Any], sources: dict[str, Source]) -> Quirk:

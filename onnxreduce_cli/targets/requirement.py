@@ -9,7 +9,7 @@ from importlib import metadata
 
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
-from onnxreduce_cli.targets.rows import Quirk, Runtime, TargetFact, VersionFacts
+from onnxreduce_cli.targets.rows import Fact, Quirk, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version, VersionCondition, meets_all, version_conditions
 
 #: The name of the onnxruntime that is installed beside this program.
@@ -67,7 +67,7 @@ class Target:
         """Return the newest ai.onnx.ml that all versions take; None where it is not known."""
         return min(self._numbers("ml"), default=None)
 
-    def lacks(self, op_type: str, opset: int) -> TargetFact | None:
+    def lacks(self, op_type: str, opset: int) -> Fact | None:
         """Return the fact by which a version lacks an operator at an opset; None if all have it."""
         return next((said for row in self.rows if (said := row.lacks(op_type, opset))), None)
 

@@ -32,7 +32,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetFact:
+class Fact:
     """One thing known of some versions of a runtime.
 
     Attributes:
@@ -115,7 +115,7 @@ class VersionFacts:
     """
 
     version: Version
-    facts: dict[str, TargetFact]
+    facts: dict[str, Fact]
     quirks: Sequence[Quirk]
     note: str = ""
 
@@ -124,7 +124,7 @@ class VersionFacts:
         value = self.facts[name].value
         return value if isinstance(value, int) else None
 
-    def lacks(self, op_type: str, opset: int) -> TargetFact | None:
+    def lacks(self, op_type: str, opset: int) -> Fact | None:
         """Return the fact by which an operator is not taken at an opset; None if it is taken."""
         fact = self.facts["operators"]
         if not isinstance(fact.value, tuple):
