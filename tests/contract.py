@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 def watch() -> None:
     """Have everything that is asked to write nodes in a node's place checked after it did."""
-    next_step, body, alternatives = (
+    next_step, body_writer, alternatives = (
         node_converter.next_step,
-        node_converter.body,
+        node_converter.body_writer,
         avoidance.alternatives,
     )
     emit, fit_types = contraction.Contraction.emit, node_converter.fit_types
@@ -48,7 +48,7 @@ def watch() -> None:
 
     node_converter.next_step = watched_step
     node_converter.fit_types = watched_fit
-    node_converter.body = lambda op_type: _watched(body(op_type))
+    node_converter.body_writer = lambda op_type: _watched(body_writer(op_type))
     avoidance.alternatives = watched_alternatives
     contraction.Contraction.emit = watched_emit
 

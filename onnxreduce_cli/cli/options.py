@@ -46,10 +46,10 @@ def parse_size(_: click.Context, __: click.Parameter, value: str | None) -> int 
 # Shell completion
 
 
-def _completions(runtime_names: list[str], begun: str, before: str = "") -> list[CompletionItem]:
+def _completions(names: list[str], begun: str, before: str = "") -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    fitting = [name for name in runtime_names if name.lower().startswith(begun.lower())]
+    fitting = [name for name in names if name.lower().startswith(begun.lower())]
     return [CompletionItem(before + name) for name in fitting]
 
 

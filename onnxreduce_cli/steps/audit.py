@@ -3,7 +3,7 @@
 A boundary (operator, N) is an opset N at which the operator's definition changed. `audit.json` says
 what changed, and in which directions a node may cross unedited; what becomes of a node that may
 not is in the descriptions of the steps. The audit only knows the meaning: whether a node's dtypes
-are allowed at the other opset is seen to by `type_constraints`.
+are allowed at the other opset is checked by `type_constraints`.
 
 The file lists, for each opset, records of operators that changed in the same way:
 
@@ -39,7 +39,7 @@ class DefinitionChange(NamedTuple):
 
 def definition_change(op_type: str, boundary: int) -> DefinitionChange | None:
     """Return what changed in an operator at a boundary; None where the audit does not say."""
-    # Few are asked for: the others are not made up.
+    # Few changes are needed, so the other records are not turned into objects.
     for record in _records().get(str(boundary), ()):
         if op_type in record["operators"]:
             return _change_of_record(record)
@@ -48,7 +48,7 @@ def definition_change(op_type: str, boundary: int) -> DefinitionChange | None:
 
 @cache
 def _records() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """What the file says, by opset; read once."""
+    """Return the records of the file by opset; it is read once."""
     text = Path(__file__).with_name("audit.json").read_text(encoding="utf-8")
     found: dict[str, list[dict[str, Any]]] = json.loads(text)
     return found

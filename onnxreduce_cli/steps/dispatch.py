@@ -1,4 +1,4 @@
-"""The step that a node takes next: one in code, or else what the audit says of the boundary."""
+"""The step that a node takes next: one in code, or else the audit's answer for the boundary."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RUNTIME_OPERATORS = frozenset({"LayerNormalization", "SimplifiedLayerNormalizati
 
 
 class NextStep(NamedTuple):
-    """The next boundary that a node cannot cross unedited, and the step taken there.
+    """The step across the next boundary that a node cannot cross unedited.
 
     Attributes:
         opset: the opset on the other side of the boundary.
-        take: does it: emits through the context, or raises `Blocked`.
+        take: the function that emits the replacement through the context, or raises `Blocked`.
     """
 
     opset: int
@@ -38,7 +38,7 @@ class NextStep(NamedTuple):
 
 
 def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
-    """Return the step across the next boundary that a node cannot pass unseen.
+    """Return the step across the next boundary at which a node may change.
 
     Args:
         op_type: the operator, of the default domain.
@@ -62,7 +62,7 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
             "if it came later: pip install -U onnx; else mend the model",
         )
     if opset < since[0]:
-        reason = f"the operator came with opset {since[0]} only"
+        reason = f"{op_type} was introduced with opset {since[0]}"
         return _blocking_step(target, reason, "raise the model's opset")
     up = target > opset
     crossed = (
@@ -81,7 +81,7 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
 
 
 def _from_runtime_operator(op_type: str, introduced: int) -> NextStep:
-    """ONNX Runtime's own operator becomes the default domain's, which wants one dtype."""
+    """Return the step from ONNX Runtime's own operator to the default domain's, of one dtype."""
 
     def take(context: Context) -> None:
         types = [context.kind(name) for name in context.node.input if name]
@@ -95,7 +95,7 @@ def _from_runtime_operator(op_type: str, introduced: int) -> NextStep:
 
 
 def _replace_removed(op_type: str) -> NextStep | None:
-    """An experimental operator that ONNX removed becomes others; None for any that is none."""
+    """Return the step that replaces an experimental operator of old; None for other operators."""
     from onnxreduce_cli.steps.removed import OPSET, REMOVED
 
     replace = REMOVED.get(op_type)
@@ -103,7 +103,7 @@ def _replace_removed(op_type: str) -> NextStep | None:
 
 
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
-    """Return the step across one boundary: from code, or else what the audit says of it."""
+    """Return the step across one boundary: the one in code, or else by the audit."""
     load_step(op_type, boundary, direction)
     key = (op_type, boundary, direction)
     step = STEPS.get(key) or _step_from_audit(op_type, boundary, direction)
@@ -115,7 +115,7 @@ def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
 
 
 def _step_from_audit(op_type: str, boundary: int, direction: Direction) -> Step:
-    """Return what the audit says of a boundary for which there is no code."""
+    """Return the step across a boundary without code, by what the audit says of it."""
     since = schemas.versions(op_type)
     if boundary == since[0]:
         description = f"{op_type} does not exist before opset {boundary}"
@@ -141,7 +141,7 @@ def _blocking_step(opset: int, reason: str, advice: str) -> NextStep:
 
 
 def _application(step: Step, before: int, after: int, narrows: bool) -> Callable[[Context], None]:
-    """Return what takes a step, and then sees to the types of what the step left or emitted.
+    """Return a function that takes a step and then fits the types of the resulting nodes.
 
     Args:
         step: the step.
@@ -167,12 +167,12 @@ def _application(step: Step, before: int, after: int, narrows: bool) -> Callable
 
 
 def body_writer(op_type: str) -> Callable[[Context], str]:
-    """Return what writes an operator out in others, and then says what it did.
+    """Return a function that replaces an operator by others and returns a description of that.
 
-    That is its function body, or what stands for it below the opset that introduced it.
+    The others are its function body, or its replacement below the opset that introduced it.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: the operator has neither.
     """
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
@@ -188,13 +188,13 @@ def body_writer(op_type: str) -> Callable[[Context], str]:
             if near
             else f"there is for {', '.join(_replaceable_operators())}"
         )
-        raise UsageError(f"{op_type} is not written in other operators here; {known}")
+        raise UsageError(f"{op_type} cannot be written in other operators; {known}")
     return partial(_write_as_before, op_type)
 
 
 @cache
 def _replaceable_operators() -> tuple[str, ...]:
-    """The operators that are written in others: by a function body, or before they came."""
+    """Return the operators that can be replaced by others: see `body_writer`."""
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
     load_all()
@@ -207,10 +207,10 @@ def _replaceable_operators() -> tuple[str, ...]:
 
 
 def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
-    """Yield what else can stand for a node of an operator in a form, in the order to try it.
+    """Yield the alternatives to a node of an operator in a form, in the order to try them.
 
-    After what is registered for the form that is how the node was written before its operator last
-    changed, or came, and then its function body.
+    First come those that are registered for the form, then the node as it was written before its
+    operator last changed or was introduced, then the operator's function body.
     """
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
@@ -227,7 +227,7 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
     yield Alternative(frozenset({form}), "written as at an older opset", before)
     if op_type in BODIES:
         yield Alternative(frozenset({form}), "written in other operators", written_out)
-    # What is new is not in the index yet.
+    # A new alternative is not in the index yet.
     load_all()
     for item in ALTERNATIVES.get(op_type, ()):
         if form in item.forms and item not in registered:
@@ -235,7 +235,7 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
 
 
 def _write_as_before(op_type: str, context: Context) -> str:
-    """Replace a node as below the opset at which its operator last changed, or came."""
+    """Replace a node as the step below its operator's last boundary does; return a description."""
     for boundary in reversed(schemas.versions(op_type)):
         if not 1 < boundary <= context.source_opset:
             continue

@@ -1,8 +1,8 @@
-"""Function operators: those that the specification defines by a function body, which replaces them.
+"""Function operators, replaced by the function body that the specification defines them by.
 
-CausalConvWithState, CenterCropPad, DynamicQuantizeLinear, losses and windows. The
-body is that of the operator's first version, read by the opset it is written for; the steps of its
-own nodes take it on. Operators whose official body loses precision have steps elsewhere.
+These are CausalConvWithState, CenterCropPad, DynamicQuantizeLinear, losses and windows. The
+body is that of the operator's first version, at the opset it is written for; the steps of its
+nodes take them further. Operators whose official body loses precision have steps elsewhere.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def check_definition(context: Context, *, grouped: bool) -> None:
     with the mask in them; so does what checks the replacement.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         grouped: whether there are fewer heads of keys than of queries.
     """
     masked = context.input(3) or context.value("is_causal", 0)
@@ -97,8 +97,8 @@ def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str
 
     Args:
         context: the node.
-        nodes: those of the body, in order.
-        names: for each value of the body its name in the model; those that are emitted are added.
+        nodes: the nodes of the body, in order.
+        names: the name in the model of each value of the body; emitted values are added to it.
     """
     for node in nodes:
         tensor = _constant_tensor(node)

@@ -1,8 +1,8 @@
-"""Imports the modules that hold an operator's steps, once a node may have to take one.
+"""The import of the modules with an operator's steps, done once a node may need one.
 
 Most models take few steps, and importing all modules takes longer than converting a small model.
-`index.json` has the modules by operator: of steps up and down by the boundary that they cross, and
-of what stands for a node that a runtime gets wrong. It is not kept by hand, but written by
+`index.json` has the modules by operator: of its steps up and down, by boundary, and of its
+alternatives for runtimes. It is not kept by hand, but written by
 ``python -m onnxreduce_cli.report.operators`` from what the modules register.
 """
 
@@ -29,7 +29,7 @@ def load_step(op_type: str, boundary: int, direction: Direction) -> None:
 
 @cache
 def load_alternatives(op_type: str) -> None:
-    """Import the modules that register what stands for an operator in the same opset."""
+    """Import the modules that register alternatives to an operator at the same opset."""
     _import(_index().get(op_type, {}).get("instead", ()))
 
 
@@ -54,7 +54,7 @@ def _index() -> Mapping[str, Mapping[str, Any]]:
 
 
 def steps_index_text() -> str:
-    """What the index has to be, by what all modules register."""
+    """Return the text of the index, by what all modules register."""
     load_all()
     start = f"{steps.__name__}."
     found: dict[str, dict[str, Any]] = {}
@@ -67,7 +67,7 @@ def steps_index_text() -> str:
             crossing[str(step.boundary)] = [step.apply.__module__.removeprefix(start)]
     for step in STEPS.values():
         if step.apply is None and step.op_type in found:
-            # A reason why there is no way stands in some module of the operator's others.
+            # An impossible step is registered in a module with other steps of the operator.
             own = found[step.op_type]
             modules = {*own.get("instead", ())}
             for direction in ("up", "down"):

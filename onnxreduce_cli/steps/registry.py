@@ -25,11 +25,11 @@ class Step(NamedTuple):
         op_type: the operator, of the default domain.
         boundary: the opset at which its definition changed. Up leads from `boundary - 1` to
             `boundary`, down back.
-        direction: which way.
+        direction: ``up`` or ``down``.
         status: ``step``, ``unchanged``, ``conditional`` (may block), ``impossible``, or
             ``undeclared`` where the audit doesn't say what changed.
-        description: what it does, or why nothing does, for people.
-        blocks: when a conditional step blocks, after "where"; else empty.
+        description: what it does, or why it is impossible, as users read it.
+        blocks: when a conditional step blocks, as it follows "blocks where"; else empty.
         apply: the function, None where the node stays as it is.
     """
 
@@ -43,13 +43,13 @@ class Step(NamedTuple):
 
     @property
     def full_description(self) -> str:
-        """The description of the step, with the condition under which it blocks."""
+        """Return the description of the step, with the condition under which it blocks."""
         condition = f"; blocks where {self.blocks}" if self.blocks else ""
         return self.description + condition
 
     @property
     def place(self) -> str:
-        """The file and function that does it, as ``file: function``; empty where none does."""
+        """Return where the step is, as ``file: function``; empty for a step without code."""
         if self.apply is None:
             return ""
         return f"{self.apply.__module__.replace('.', '/')}.py: {self.apply.__name__}"
@@ -92,9 +92,9 @@ def _registrar(
     Args:
         op_types: the operators.
         boundary: the opset at which their definitions changed.
-        direction: which way.
-        description: what the step does, for people.
-        blocks: when it cannot; empty where it always can.
+        direction: ``up`` or ``down``.
+        description: what the step does, as users read it.
+        blocks: when it blocks; empty where it never does.
     """
 
     def register(function: StepFunction) -> StepFunction:
@@ -121,7 +121,7 @@ class Alternative(NamedTuple):
 
     Attributes:
         forms: the forms of the node that it avoids, names of `targets.forms`.
-        description: what it writes, for people.
+        description: what it writes, as users read it.
         apply: the function.
     """
 
@@ -137,12 +137,12 @@ ALTERNATIVES: dict[str, list[Alternative]] = {}
 def instead(
     op_types: str | Iterable[str], forms: Iterable[str], description: str
 ) -> Callable[[StepFunction], StepFunction]:
-    """Register what can be written in place of a node of a form that a runtime gets wrong.
+    """Register an alternative to nodes of a form that some runtime gets wrong.
 
     Args:
         op_types: the operators.
         forms: the forms of the node, names of `targets.forms`.
-        description: what it writes, for people.
+        description: what it writes, as users read it.
     """
 
     def register(function: StepFunction) -> StepFunction:
@@ -164,8 +164,8 @@ def introduced(
     Args:
         op_types: the operators.
         opset: the opset that they were introduced with.
-        description: what the step does, for people.
-        blocks: when it cannot; empty where it always can.
+        description: what the step does, as users read it.
+        blocks: when it blocks; empty where it never does.
     """
 
     def register(function: StepFunction) -> StepFunction:

@@ -1,7 +1,7 @@
 """Experimental operators of ONNX 1.0 to 1.4, which ONNX removed.
 
-The checker still passes them, and ONNX Runtime still has kernels for some. Those that a formula
-defines are written in the operators of opset 10; the others are known by name.
+The checker still passes them, and ONNX Runtime still has kernels for some. Operators that
+a formula defines are written in those of opset 10; the others only by name, to say why they block.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.graph.values import numpy_dtype
 
-#: The opset of the operators that stand for them.
+#: The opset of the operators that replace them.
 OPSET = 10
 
-#: Those that nothing stands for.
+#: The operators without a replacement.
 _NAMES = (
     *("ATen", "ConstantFill", "DynamicSlice", "GRUUnit", "GivenTensorFill"),
     *("SpatialBN", "Caffe2ConvTranspose"),

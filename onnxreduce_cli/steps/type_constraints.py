@@ -36,7 +36,7 @@ def fit_types(context: Context, node: NodeProto, before: int, after: int) -> Non
         context: whose node it is, or where it was emitted.
         node: the node.
         before: the opset at which it is valid; `after` for a node that a step emitted for there,
-            of which values of unknown type pass.
+            where values of unknown type pass.
         after: the opset at which its types must be allowed.
 
     Raises:
@@ -92,10 +92,10 @@ class _FormalParameter(NamedTuple):
     """A formal input or output some of whose types may not be allowed.
 
     Attributes:
-        name: which it is: ``in0``, ``out1``.
+        name: the parameter: ``in0``, ``out1``.
         variable: its type as the schema spells it, such as ``T``.
         allowed: the types that it accepts.
-        before: those that the definition which the node comes from accepts.
+        before: the types that the definition at the node's own opset accepts.
     """
 
     name: str
@@ -108,9 +108,9 @@ class _FormalParameter(NamedTuple):
 def _constraints(
     op_type: str, before: int, after: int
 ) -> tuple[tuple[_FormalParameter | None, ...], tuple[_FormalParameter | None, ...]]:
-    """Return the formal inputs, and the outputs, to look at: None for those that all types pass.
+    """Return the formal inputs and outputs to check, with None for each that allows all old types.
 
-    Where `before` is `after` all are looked at.
+    Where `before` is `after` all are checked.
     """
     old, new = schemas.allowed_types(op_type, before), schemas.allowed_types(op_type, after)
     schema = schemas.schema(op_type, after)

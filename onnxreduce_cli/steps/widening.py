@@ -1,9 +1,9 @@
 """Widening: an operator computed in a wider dtype, by Casts, where its definition lacks a dtype.
 
-That is done where it gives the very same numbers: for operators that move elements or put them in
-order, for comparisons, and for arithmetic that is rounded, or wraps, as if it had been done in the
-narrow dtype. It is also done where a definition says what real number comes out, and leaves open
-how that is rounded to 16 bits: here it is rounded once.
+It is done where the results are exactly the same: for operators that move or sort elements, for
+comparisons, and for arithmetic that rounds or wraps as the narrow dtype does. It is also done where
+a definition gives a real number and leaves open how to round it to 16 bits: here it is rounded
+once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 
-#: Their results are elements of their inputs.
+#: Operators whose results are elements of their inputs.
 _MOVE_ELEMENTS = frozenset(
     {
         "Compress",
@@ -73,7 +73,7 @@ _COMPARE_ELEMENTS = frozenset(
         "Size",
     }
 )
-#: Whole results of whole numbers, so that nothing is rounded but to themselves.
+#: Operators that give whole numbers, and leave whole numbers as they are.
 _ROUNDING = frozenset({"Ceil", "Floor", "Round"})
 #: Rounding to float and then to a half type is rounding once, as float has more than twice the
 #: digits; integers wrap, and a Cast to fewer bits cuts off what had wrapped.
@@ -142,7 +142,7 @@ _FLOAT8 = (
     TensorProto.FLOAT8E5M2FNUZ,
 )
 
-#: For each dtype those that represent all its numbers, the best first.
+#: For each dtype the dtypes that represent all its numbers, the best first.
 _EXACT_IN: dict[int, tuple[int, ...]] = {
     TensorProto.BOOL: (TensorProto.UINT8, TensorProto.INT32, TensorProto.FLOAT),
     TensorProto.INT8: (TensorProto.INT32, TensorProto.FLOAT),
@@ -169,8 +169,8 @@ def wider_dtype(op_type: str, narrow: int, allowed: frozenset[str], opset: int) 
     Args:
         op_type: the operator.
         narrow: the dtype that it lacks.
-        allowed: the types that it has.
-        opset: the one at which it lacks it, and at which Cast must know it.
+        allowed: the types that it takes.
+        opset: the opset at which it lacks the dtype, and at which Cast must take it.
     """
     if f"tensor({dtype_name(narrow)})" not in schemas.allowed_types("Cast", opset)["in0"]:
         return None
@@ -192,7 +192,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
     """``Op(x)`` becomes ``Cast(Op(Cast(x)))``, at the same place among the emitted nodes.
 
     Args:
-        context: where `node` was emitted, or whose own node it is.
+        context: the context that emitted `node`, or whose own node it is.
         node: the node.
         wide: for each of the operator's type variables to widen, the dtype.
     """

@@ -1,8 +1,7 @@
-"""Operators that no older operators can stand for: below their first opset a node of theirs blocks.
+"""Operators that no older operators can replace: below their first opset their nodes block.
 
-Some could be written with a Loop or a Scan, which is not done: hardly any model needs it.
-
-Only a node whose result is known at conversion becomes a Constant.
+Some could be written with a Loop or a Scan, which is not done: hardly any model needs it. A node
+whose result is known at conversion becomes a Constant all the same.
 """
 
 from __future__ import annotations

@@ -12,25 +12,25 @@ from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS, Fact, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version
 
-#: What the list is called, as if it were a runtime.
+#: The option of the list, which is also the name of the target.
 OPTION = "--allow-ops"
 
-#: What names of files end with, and names of operators do not.
+#: The suffixes of files, which no operator's name ends with.
 _FILES = {".txt", ".ops", ".list", ".md", ".json", ".csv", ".onnx"}
 
 _ENTRY = re.compile(r"([^\s@]+?)(?:@(\d*-?\d*))?")
 
 
 def operator_list_target(entries: Iterable[str]) -> Target:
-    """Return what takes no other operators than those that are listed, at any opset.
+    """Return a target that takes only the operators of a list, at any opset.
 
     Args:
-        entries: operators, each with a domain before it where that is not the default one, as
-            ``Clip`` and ``com.microsoft.Gelu``; and with the opsets at which it may appear if that
-            is not all: ``Clip@11-12``, ``Resize@11-``.
+        entries: operators, those of other domains with the domain: ``Clip``,
+            ``com.microsoft.Gelu``. An entry may name the opsets at which the operator is taken:
+            ``Clip@11-12``, ``Resize@11-``.
 
     Raises:
-        UsageError: some of them name no operator, or there are none.
+        UsageError: an entry names no operator, or there is no entry.
     """
     found = tuple(map(_operator_entry, entries))
     if not found:
@@ -64,7 +64,7 @@ def operator_list_entries(text: str) -> tuple[str, ...]:
 
 
 def _operator_entry(item: str) -> str:
-    """An entry as a row has it: ``Clip 11-12``."""
+    """Return an entry in the form of the fact "operators": ``Clip 11-12``."""
     found = _ENTRY.fullmatch(item)
     name, opsets = found.groups() if found else (item, None)
     name = name.removeprefix("ai.onnx.") if name.count(".") == 2 else name

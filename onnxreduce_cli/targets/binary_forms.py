@@ -13,8 +13,8 @@ from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.targets.reduction_forms import reduction_axes
 
-#: How a norm becomes what something is divided by, or multiplied with: what makes that, what makes
-#: an input of it, and so on.
+#: For each operator that divides by a norm, the chains of operators that compute the norm, the
+#: last one first.
 _NORMS = {
     "Div": (
         ("ReduceL2",),
@@ -29,12 +29,12 @@ _NORMS = {
 
 
 def computes_integers(node: NodeFacts) -> bool:
-    """Arithmetic of integers, of rank 2 or more, with a constant.
+    """Return whether the node computes integers of rank 2 or more, one operand being constant.
 
-    What is of lower rank are sizes, which runtimes compute before the model runs.
+    Integers of a lower rank are sizes, which runtimes compute before the model runs.
     """
     made = node.node.output[0]
-    # Most are not: that is told for all nodes of the same types.
+    # Most nodes have no integers, and the dtype is the cheapest question.
     if node.elem_type(made) not in INTEGERS:
         return False
     rank = node.rank(made)
@@ -44,10 +44,10 @@ def computes_integers(node: NodeFacts) -> bool:
 
 
 def has_smaller_constant(node: NodeFacts) -> bool:
-    """Return whether an operand is constant and broadcast along more than channels of the other.
+    """Return whether an operand is constant and broadcast along more than the other's channels.
 
-    Scalars and what has one value for each channel, [1, C, 1, 1], are so common that every runtime
-    takes them.
+    Scalars, and constants with one value for each channel, [1, C, 1, 1], are so common that every
+    runtime takes them.
     """
     names = [node.input(index) for index in (0, 1)]
     for name, other in (names, reversed(names)):
@@ -62,10 +62,10 @@ def has_smaller_constant(node: NodeFacts) -> bool:
 
 
 def is_broadcast(node: NodeFacts) -> bool:
-    """None of two operands is constant, and one is broadcast, but not along its last dimensions.
+    """Return whether no operand is constant and one is broadcast, other than along its last axes.
 
-    What has the first dimensions of the other, the channels among them, and 1 for those after them
-    is taken by every runtime: [N, C, H, 1]. So are matrices.
+    Every runtime takes an operand with the first dimensions of the other, channels included, and 1
+    for the rest: [N, C, H, 1]. Every runtime takes matrices, too.
     """
     shapes = _broadcast_shapes(node)
     if shapes is None:
@@ -78,7 +78,7 @@ def is_broadcast(node: NodeFacts) -> bool:
 
 
 def is_broadcast_within(node: NodeFacts) -> bool:
-    """None of two operands is constant, and one is broadcast along a dimension between others."""
+    """Return whether no operand is constant and one is broadcast along an axis between others."""
     shapes = _broadcast_shapes(node)
     if shapes is None:
         return False
@@ -101,13 +101,13 @@ def is_smaller_first(node: NodeFacts) -> bool:
 
 
 def _broadcast_shapes(node: NodeFacts) -> tuple[Dims, Dims] | None:
-    """The shapes of two operands that differ, that of the smaller first; None for matrices."""
+    """Return two operands' shapes, if they differ, the smaller first; None for matrices."""
     names = [node.input(index) for index in (0, 1)]
     found = (node.type(name) for name in names)
     first, second = (None if known is None else known.dims for known in found)
     if first is None or second is None or first == second or max(len(first), len(second)) < 3:
         return None
-    # The second more often is, and the first one's value is told of no other node.
+    # The second operand is constant more often, so it is the one to look at first.
     if any(node.constant(name) is not None for name in reversed(names)):
         return None
     smaller, larger = sorted((first, second), key=lambda dims: sum(dim != 1 for dim in dims))
@@ -120,7 +120,7 @@ def has_constant_operand(node: NodeFacts) -> bool:
 
 
 def is_scaled_next(node: NodeFacts) -> bool:
-    """What it gives is multiplied by one constant number next, or one is added to it, or may be."""
+    """Return whether the next node may multiply the output by one number, or add one to it."""
     readers = node.readers(node.node.output[0])
     return readers is None or any(_may_scale(node, reader) for reader in readers)
 
@@ -134,7 +134,7 @@ def _may_scale(node: NodeFacts, reader: NodeProto) -> bool:
 
 def _is_one_number(node: NodeFacts, name: str) -> bool:
     array = node.constant(name)
-    if array is None:  # The runtime takes it for constant, even where a caller may override it.
+    if array is None:  # A runtime treats it as constant, even where a caller may override it.
         owner = node.scope.resolve(name)
         held = None if owner is None else owner.initializers.get(name)
         return held is not None and math.prod(held.dims) == 1
@@ -144,7 +144,7 @@ def _is_one_number(node: NodeFacts, name: str) -> bool:
 #: Binary operators that scale or shift where one operand is a constant number.
 _ARITHMETIC = {"Add", "Sub", "Mul", "Div"}
 
-#: Operators that neither scale nor shift, nor are written by others that begin with that.
+#: Operators that neither scale nor shift, and whose replacements do not begin by that either.
 _NEVER_SCALE = {"Concat", "MatMul", "Pow", "Sqrt"}
 
 
@@ -176,13 +176,15 @@ def is_broadcast_of_rank_5(node: NodeFacts) -> bool:
 
 
 def divides_by_norm(node: NodeFacts) -> bool:
-    """It divides by a norm that is not over the channels alone: Div(x, ReduceL2<axes=[2]>(x))."""
+    """Return whether the node divides by a norm over other axes than 1: ReduceL2<axes=[2]>(x)."""
     found = _division_by_norm(node)
     return found is not None and reduction_axes(found.reduction) != (1,)
 
 
 def divides_by_norm_of_another(node: NodeFacts) -> bool:
-    """It divides by the norm of something else, or by one without its dimension or over several."""
+    """Return whether the node divides by the norm of another value, over several axes or one that
+    is not kept.
+    """
     found = _division_by_norm(node)
     if found is None:
         return False
@@ -196,7 +198,13 @@ def divides_by_norm_of_another(node: NodeFacts) -> bool:
 
 
 class _DivisionByNorm(NamedTuple):
-    """A division by a norm: what is reduced, of what it is the norm, and what is divided by it."""
+    """A division by a norm.
+
+    Attributes:
+        reduction: the node that reduces.
+        data: the value whose norm it is.
+        divided: the value that is divided.
+    """
 
     reduction: NodeFacts
     data: str
@@ -216,7 +224,7 @@ def _division_by_norm(node: NodeFacts) -> _DivisionByNorm | None:
 
 
 def _producer_chain(node: NodeFacts, name: str, chain: Sequence[str]) -> list[NodeProto]:
-    """Return the nodes of some operators that make a value one after another, the last first."""
+    """Return the nodes of a chain of operators that computes a value, the last one first."""
     maker = node.maker(name)
     if maker is None or maker.op_type != chain[0]:
         return []

@@ -1,7 +1,7 @@
-"""Forms of a node that runtimes tell apart: the vocabulary of the quirks in `data/`.
+"""Forms of a node that matter to runtimes: the values of ``form`` in the quirks of `data/`.
 
-Each is a question about one node, asked of its `NodeFacts`. What is not known counts as the form:
-a runtime that gets it wrong may get this node wrong.
+Each form is a function of one node's `NodeFacts`. It returns True where the answer is not known,
+because the runtime may get that node wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Form = Callable[[NodeFacts], bool]
 
 
 def is_any(node: NodeFacts) -> bool:
-    """Every node of the operator."""
+    """Return True: the form is every node of the operator."""
     return True
 
 
@@ -30,37 +30,37 @@ def follows_transpose(node: NodeFacts) -> bool:
 
 
 def has_reduction(node: NodeFacts) -> bool:
-    """A ScatterND or ScatterElements that adds, multiplies, or takes the least or the most."""
+    """Return whether a ScatterND or ScatterElements has a reduction: add, mul, max or min."""
     return bool(node.value("reduction", "none") != "none")
 
 
 def is_tanh(node: NodeFacts) -> bool:
-    """A Gelu that is approximated by Tanh."""
+    """Return whether a Gelu is approximated by Tanh."""
     return bool(node.value("approximate", "none") == "tanh")
 
 
 def is_exact(node: NodeFacts) -> bool:
-    """A Gelu that is not approximated."""
+    """Return whether a Gelu is not approximated."""
     return not is_tanh(node)
 
 
 def is_linear(node: NodeFacts) -> bool:
-    """A Resize that interpolates linearly, and does no more."""
+    """Return whether a Resize interpolates linearly, without antialias."""
     return bool(node.value("mode", "nearest") == "linear") and not is_antialiased(node)
 
 
 def has_default_coordinates(node: NodeFacts) -> bool:
-    """A linear Resize whose coordinate_transformation_mode is left to its default."""
+    """Return whether a linear Resize leaves coordinate_transformation_mode to its default."""
     return is_linear(node) and node.attribute("coordinate_transformation_mode") is None
 
 
 def is_antialiased(node: NodeFacts) -> bool:
-    """A Resize with antialias=1."""
+    """Return whether a Resize has antialias=1."""
     return bool(node.value("antialias", 0))
 
 
 def has_num_outputs(node: NodeFacts) -> bool:
-    """A Split into a number of parts, not into parts of given sizes."""
+    """Return whether a Split has a number of parts (num_outputs) instead of their sizes."""
     return node.attribute("num_outputs") is not None
 
 
@@ -70,7 +70,7 @@ def has_no_epsilon(node: NodeFacts) -> bool:
 
 
 def has_default_beta(node: NodeFacts) -> bool:
-    """The HardSigmoid of a HardSwish, with its beta there though it is the default."""
+    """Return whether a HardSigmoid, as in a HardSwish, states the beta that is the default."""
     alpha, beta = node.value("alpha", 0.2), node.value("beta")
     return bool(beta == 0.5 and abs(alpha - 1 / 6) < 1e-6)
 
@@ -94,7 +94,7 @@ def has_several_indices(node: NodeFacts) -> bool:
 
 
 def casts_fractions(node: NodeFacts) -> bool:
-    """A Cast of floats that may not be whole numbers to integers or bool."""
+    """Return whether a Cast to integers or bool takes floats that may have a fraction."""
     known, maker = node.elem_type(node.input(0)), node.maker(node.input(0))
     if node.constant(node.input(0)) is not None or known not in (None, *FLOATS_WITH_BFLOAT16):
         return False
@@ -102,7 +102,7 @@ def casts_fractions(node: NodeFacts) -> bool:
     wanted = node.value("to", TensorProto.UNDEFINED)
     if wanted == TensorProto.BOOL:
         return True
-    # That is how it is written where it is cut off before.
+    # The alternative of this form writes it like that, with the fraction cut off before.
     return wanted in INTEGERS and not whole and not _is_truncated_before(node, maker)
 
 
@@ -114,12 +114,12 @@ def _is_truncated_before(node: NodeFacts, maker: NodeProto | None) -> bool:
 
 
 def is_scaled(node: NodeFacts) -> bool:
-    """A Gemm whose alpha is not 1, or the beta of a C that it has."""
+    """Return whether a Gemm has an alpha other than 1, or a C and such a beta."""
     return bool(node.value("alpha", 1) != 1 or (node.input(2) and node.value("beta", 1) != 1))
 
 
 def has_computed_c(node: NodeFacts) -> bool:
-    """A Gemm whose C is computed, not merely dequantized."""
+    """Return whether the C of a Gemm is computed, other than by dequantizing a constant."""
     maker = node.maker(node.input(2))
     if maker is not None and maker.op_type == "DequantizeLinear":
         return node.constant(maker.input[0]) is None
@@ -127,7 +127,7 @@ def has_computed_c(node: NodeFacts) -> bool:
 
 
 def repeats_inner_dims(node: NodeFacts) -> bool:
-    """A Tile that repeats a dimension behind one of several elements that it does not repeat."""
+    """Return whether a Tile repeats a dimension after one that it keeps and that is not 1."""
     repeats, found = node.constant(node.input(1)), node.type(node.input(0))
     if repeats is None or found is None or found.dims is None:
         return True
@@ -139,7 +139,7 @@ def repeats_inner_dims(node: NodeFacts) -> bool:
     return False
 
 
-#: The forms by the names that `data/` has for them.
+#: The function of each form, by the name that `data/` has for it.
 FORMS: Mapping[str, Form] = {
     "any": is_any,
     "axes input": reduction_forms.has_axes_input,
@@ -193,7 +193,7 @@ FORMS: Mapping[str, Form] = {
 
 
 def may_have_form(node: NodeFacts, form: str) -> bool:
-    """Return whether a node is of a form, a name of `FORMS`, or may be."""
+    """Return whether a node has, or may have, a form: a name of `FORMS`."""
     try:
         return FORMS[form](node)
     except Blocked:
@@ -201,9 +201,9 @@ def may_have_form(node: NodeFacts, form: str) -> bool:
 
 
 def form_blocker(node: NodeFacts, form: str) -> Blocked | None:
-    """Return why it is not known whether a node is of a form; None where it is known.
+    """Return why it is not known whether a node has a form; None where it is known.
 
-    It depends on an attribute then that calls of a function set in several ways.
+    The form then depends on an attribute that the calls of a function set in several ways.
     """
     try:
         FORMS[form](node)

@@ -1,4 +1,4 @@
-"""Reads the runtimes' files: `data/NAME.toml`, or a table ``[NAME]`` of `data/others.toml`.
+"""The reader of the runtimes' files: `data/NAME.toml`, or a table ``[NAME]`` of `data/others.toml`.
 
 title = "OpenCV dnn"               # a title and a row are all that has to be there
 aliases = ["cv2"]
@@ -58,10 +58,10 @@ else:
 _DATA = Path(__file__).with_name("data")
 _SUFFIX = ".toml"
 
-#: The file that has a table for each runtime of which little is known.
+#: The file with a table for each runtime that needs only a few lines.
 _SMALL_TABLES_FILE = "others"
 
-#: The value of a fact that nobody knows.
+#: The value of a fact that is not known.
 UNKNOWN = "not known"
 
 #: Names for several operators.
@@ -76,14 +76,14 @@ GROUPS = {
 
 @cache
 def runtime_names() -> tuple[str, ...]:
-    """Return the names of all runtimes that there are files of, sorted."""
+    """Return the names of all runtimes, sorted."""
     files = {path.stem for path in _DATA.iterdir() if path.suffix == _SUFFIX}
     return tuple(sorted(files - {_SMALL_TABLES_FILE} | _small_tables().keys()))
 
 
 @cache
 def read_runtime(name: str) -> Runtime:
-    """Return the runtime of a name that `runtime_names` has.
+    """Return a runtime by its name, one of `runtime_names`.
 
     Raises:
         UsageError: its file is wrong.
@@ -95,7 +95,7 @@ def read_runtime(name: str) -> Runtime:
 
 @cache
 def _small_tables() -> dict[str, Any]:
-    """Return by their names the tables of the runtimes that have no file of their own."""
+    """Return the tables of the runtimes without a file of their own, by their names."""
     return _parse_toml(_SMALL_TABLES_FILE, _text_of(_SMALL_TABLES_FILE))
 
 
@@ -120,7 +120,11 @@ def _parse_toml(file: str, text: str) -> dict[str, Any]:
 
 
 def _runtime_of_table(name: str, file: str, data: dict[str, Any]) -> Runtime:
-    """Read what a file says of a runtime, and say where that is wrong."""
+    """Return the runtime that a table describes.
+
+    Raises:
+        UsageError: the table is wrong; the message names the file and the key.
+    """
     try:
         _check_keys(data, "file", {"title", "aliases", "sources", "every", "row", "quirk"})
         sources = {key: _source_of_table(given) for key, given in data.get("sources", {}).items()}
@@ -130,7 +134,9 @@ def _runtime_of_table(name: str, file: str, data: dict[str, Any]) -> Runtime:
         ]
         versions = [row.version for row in rows]
         if versions != sorted(set(versions)):
-            raise ValueError("rows are not in order, or twice there")
+            raise ValueError(
+                "its rows are not in ascending order of versions, or two have one version"
+            )
         return Runtime(name, data["title"], rows, tuple(data.get("aliases", ())))
     except KeyError as error:
         raise UsageError(f"{file}{_SUFFIX}: {name} lacks {error}") from error

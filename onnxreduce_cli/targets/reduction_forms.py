@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.graph.values import Dims
 
-#: Where the axes are among the inputs.
+#: The index of the input with the axes, where that is not 1.
 _AXES_INPUT = {"Pad": 3}
 
 
@@ -44,9 +44,9 @@ def _names_no_axes(node: NodeFacts) -> bool:
 
 
 def is_flattening(node: NodeFacts) -> bool:
-    """A Softmax, LogSoftmax or Hardmax before opset 13 over more than its last dimension.
+    """Return whether a Softmax, LogSoftmax or Hardmax flattens: below 13, over several dimensions.
 
-    Runtimes that take it for the newer operator normalise over the one dimension alone.
+    Runtimes that treat it as the newer operator normalise over one dimension alone.
     """
     if node.source_opset >= 13:
         return False
@@ -57,14 +57,14 @@ def is_flattening(node: NodeFacts) -> bool:
 
 
 def is_flattening_from_the_end(node: NodeFacts) -> bool:
-    """A flattening Softmax, LogSoftmax or Hardmax whose axis is negative."""
+    """Return whether a flattening Softmax, LogSoftmax or Hardmax has a negative axis."""
     return is_flattening(node) and bool(node.value("axis", 1) < 0)
 
 
 def reduces_single_elements(node: NodeFacts) -> bool:
-    """A reduction over dimensions that are known to be 1.
+    """Return whether all dimensions that are reduced over are known to be 1.
 
-    Those that are not known are seldom 1: nobody reduces over them then.
+    A dimension that is not known counts as larger: models seldom reduce over a 1.
     """
     dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
@@ -73,13 +73,13 @@ def reduces_single_elements(node: NodeFacts) -> bool:
 
 
 def has_rank_but_3_to_5(node: NodeFacts) -> bool:
-    """A reduction over some of the dimensions of data of a rank that images have not."""
+    """Return whether it reduces over some dimensions of data whose rank is not 3, 4 or 5."""
     dims = _data_dims(node)
     return reduction_axes(node) != () and (dims is None or not 3 <= len(dims) <= 5)
 
 
 def has_outer_axes(node: NodeFacts) -> bool:
-    """A reduction over several dimensions, batch or channels among them or out of order."""
+    """Return whether it reduces over several axes, with batch or channels or not ascending."""
     axes = reduction_axes(node)
     if axes is None:
         return True
@@ -87,13 +87,13 @@ def has_outer_axes(node: NodeFacts) -> bool:
 
 
 def names_all_axes(node: NodeFacts) -> bool:
-    """A reduction over all dimensions that names each of them."""
+    """Return whether it reduces over all dimensions and names each of them."""
     dims, axes = _data_dims(node), reduction_axes(node)
     return dims is not None and bool(axes) and len(set(axes or ())) == len(dims)
 
 
 def keeps_three(node: NodeFacts) -> bool:
-    """A reduction that keeps three dimensions, the first of them greater than 2, or more."""
+    """Return whether it keeps over three dimensions, or three with the first greater than 2."""
     dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return axes != ()
@@ -102,7 +102,7 @@ def keeps_three(node: NodeFacts) -> bool:
 
 
 def keeps_the_last(node: NodeFacts) -> bool:
-    """A reduction that keeps the last two dimensions or more, the first of them greater than 2."""
+    """Return whether it keeps the last two dimensions or more, the first greater than 2."""
     dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return axes != ()
@@ -112,7 +112,7 @@ def keeps_the_last(node: NodeFacts) -> bool:
 
 
 def reduces_three(node: NodeFacts) -> bool:
-    """A reduction over three dimensions, the first of them greater than 2, or more, but not all."""
+    """Return whether it reduces over three dimensions or more, but not all; see `keeps_three`."""
     dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return _count_of_axes(node) not in (0, 1, 2)
@@ -124,7 +124,7 @@ def _are_three(dims: Dims | list[int | str | None]) -> bool:
 
 
 def reduces_three_not_last(node: NodeFacts) -> bool:
-    """A reduction over three dimensions or more that are not the last ones; see above."""
+    """Return whether `reduces_three` is true of dimensions that are not the last ones."""
     dims, axes = _data_dims(node), reduction_axes(node)
     if dims is None or axes is None:
         return reduces_three(node)
@@ -139,7 +139,7 @@ def gives_a_vector(node: NodeFacts) -> bool:
 
 
 def drops_by_negative_axes(node: NodeFacts) -> bool:
-    """Return whether an attribute drops several dimensions, and a later one by a negative axis."""
+    """Return whether the attribute axes drops dimensions, a later one by a negative axis."""
     later = node.value("axes", ())[1:]
     return not node.value("keepdims", 1) and any(axis < 0 for axis in later)
 
@@ -180,7 +180,7 @@ def reduction_axes(node: NodeFacts) -> tuple[int, ...] | None:
 
 
 def normalizes_inner_axis(node: NodeFacts) -> bool:
-    """A Softmax, LogSoftmax or Hardmax from opset 13 on over another dimension than the last."""
+    """Return whether a Softmax, LogSoftmax or Hardmax from 13 on has another axis than the last."""
     if node.source_opset < 13:
         return False
     axis, dims = node.value("axis", -1), _data_dims(node)

@@ -1,4 +1,4 @@
-"""Requirements such as ``onnxruntime>=1.8,<1.12``, and the target that one names."""
+"""Requirements such as ``onnxruntime>=1.8,<1.12``, and the targets that they name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.rows import Fact, Quirk, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version, VersionCondition, meets_all, version_conditions
 
-#: What names the runtime that is installed beside this program.
+#: The name of the onnxruntime that is installed beside this program.
 INSTALLED = "installed"
 _HERE = "onnxruntime"
 
@@ -26,14 +26,14 @@ class Target:
     Attributes:
         runtime: the runtime.
         label: what the user meant, as ``onnxruntime 1.8`` or ``onnxruntime >=1.8,<1.12``.
-        rows: what is known of those versions, the oldest first; at least one.
-        remark: what the user should know of how they were found; may be empty.
-        conditions: those on the version; empty where none are given.
+        rows: the facts of those versions, the oldest first; at least one.
+        remark: a remark for the user on the choice of versions; may be empty.
+        conditions: the conditions on the version; empty where there are none.
         advice: what the user can do about a node that it does not take.
-        all_domains: whether its list of operators has those of other domains as well.
+        all_domains: whether its list of operators names other domains' as well.
     """
 
-    read_runtime: Runtime
+    runtime: Runtime
     label: str
     rows: Sequence[VersionFacts]
     remark: str = ""
@@ -43,37 +43,37 @@ class Target:
 
     @property
     def oldest(self) -> int:
-        """Return the oldest opset that all take; 1 where it is not known."""
+        """Return the oldest opset that all versions take; 1 where it is not known."""
         return max(self._numbers("oldest"), default=1)
 
     @property
     def newest(self) -> int | None:
-        """Return the newest opset that all take; None where it is not known."""
+        """Return the newest opset that all versions take; None where it is not known."""
         return min(self._numbers("newest"), default=None)
 
     @property
     def best(self) -> int | None:
-        """Return the opset at which they are right most often, where they agree on one."""
+        """Return the opset with the fewest quirks, where all versions agree on one."""
         found = set(self._numbers("best"))
         return found.pop() if len(found) == 1 else None
 
     @property
     def ir_version(self) -> int | None:
-        """Return the newest IR version that all take; None where it is not known."""
+        """Return the newest IR version that all versions take; None where it is not known."""
         return min(self._numbers("ir"), default=None)
 
     @property
     def ml_version(self) -> int | None:
-        """Return the newest ai.onnx.ml that all take; None where it is not known."""
+        """Return the newest ai.onnx.ml that all versions take; None where it is not known."""
         return min(self._numbers("ml"), default=None)
 
     def lacks(self, op_type: str, opset: int) -> Fact | None:
-        """Return the fact that one of them lacks an operator at an opset; None if all have it."""
+        """Return the fact by which a version lacks an operator at an opset; None if all have it."""
         return next((said for row in self.rows if (said := row.lacks(op_type, opset))), None)
 
     @property
     def quirks(self) -> Sequence[Quirk]:
-        """Return what any of them gets wrong, or refuses."""
+        """Return the quirks of all versions, each once."""
         return list({id(quirk): quirk for row in self.rows for quirk in row.quirks}.values())
 
     def _numbers(self, name: str) -> Iterator[int]:
@@ -90,7 +90,7 @@ def find_target(text: str) -> Target:
             installed.
 
     Raises:
-        UsageError: there is no such runtime, that is no condition, or no version meets it.
+        UsageError: there is no such runtime, a condition is malformed, or no version meets it.
     """
     found = _REQUIREMENT.fullmatch(text)
     if found is None:
@@ -143,7 +143,7 @@ def _runtime_name(given: str) -> str:
     if near:
         meant = ", ".join(dict.fromkeys(spelled[item] for item in near))
         raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
-    raise UsageError(f"no runtime {given!r} is known; onnxreduce targets lists those that are")
+    raise UsageError(f"no runtime {given!r} is known; onnxreduce targets lists the known ones")
 
 
 def _normalized(name: str) -> str:
@@ -179,7 +179,7 @@ def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...
 
 
 def _older_version_remark(label: str, row: VersionFacts) -> str:
-    """Return the remark on a row that stands for versions of no row of their own."""
+    """Return the remark that the facts of an older version are used; empty for all versions."""
     if _holds_for_all_versions(row):
         return ""
     return f"nothing is known of {label}: taken for {row.version}, the nearest older version"
@@ -195,10 +195,10 @@ def _holds_for_all_versions(row: VersionFacts) -> bool:
 
 
 def facts_of_version(known: Runtime, version: Version) -> VersionFacts:
-    """Return the row that holds for a version: its own, or the nearest older one.
+    """Return the facts of a version: its own, or those of the nearest older one.
 
     Raises:
-        UsageError: it is older than all.
+        UsageError: the version is older than all that are known.
     """
     own = [row for row in known.rows if row.version <= version or version.is_of(row.version)]
     if not own:
@@ -211,7 +211,7 @@ def facts_of_version(known: Runtime, version: Version) -> VersionFacts:
 
 
 def _matching_rows(known: Runtime, wanted: tuple[VersionCondition, ...]) -> Iterable[VersionFacts]:
-    """Return the rows of all versions that the conditions name or allow."""
+    """Return the facts of all versions that the conditions name or allow."""
     named = [
         facts_of_version(known, clause.version)
         for clause in wanted

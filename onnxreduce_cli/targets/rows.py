@@ -17,9 +17,9 @@ class Source:
     """The source of a fact.
 
     Attributes:
-        kind: how it is known.
+        kind: whether it was measured, read in a document, or reported as an error text.
         where: what was measured, the document, or where the error was reported.
-        date: when it was measured or looked up, as ``2026-11-22``.
+        date: when, as ``2026-11-22``.
     """
 
     kind: SourceKind
@@ -36,23 +36,23 @@ class Fact:
     """One thing known of some versions of a runtime.
 
     Attributes:
-        value: a number, a text, or a list; None where it is not known. Of operators that is ``all``
-            or a list of those there are, each with the opsets if it is not there at all of them:
-            ``Clip``, ``Resize 11-13``.
-        source: where it comes from; None where it is not known.
+        value: a number, a text, or a list; None where it is not known. For operators it is ``all``
+            or a list, each with its opsets where it is not taken at all of them: ``Clip``,
+            ``Resize 11-13``.
+        source: its source; None where it is not known.
     """
 
     value: int | str | tuple[str, ...] | None
     source: Source | None
 
     def __str__(self) -> str:
-        """The value, as a table shows it."""
+        """Return the value as a table shows it."""
         if self.value is None:
             return "not known"
         return ", ".join(self.value) if isinstance(self.value, tuple) else str(self.value)
 
 
-#: What a row says, and what it is called in tables.
+#: The names of the facts of a row, each with its heading in tables.
 FACTS = {
     "oldest": "oldest opset",
     "newest": "newest opset",
@@ -71,13 +71,13 @@ class Quirk:
     """Something that a runtime gets wrong, or refuses, though it takes the opset.
 
     Attributes:
-        versions: of which versions of the runtime.
-        operators: of which operators.
-        opsets: at which opsets of the model: the first, and the last; None for any later.
-        form: in which form of the node, a name of `forms.FORMS`.
+        versions: the conditions on the version of the runtime that has it.
+        operators: the operators that it concerns.
+        opsets: the first and the last opset of a model that it concerns; None for any later.
+        form: the form of the node, a name of `forms.FORMS`.
         effect: whether the runtime computes something else, or refuses the model.
-        what: what it does, for people.
-        source: where that comes from.
+        what: what the runtime does, as users read it.
+        source: the source of this.
     """
 
     versions: tuple[VersionCondition, ...]
@@ -89,7 +89,7 @@ class Quirk:
     source: Source
 
     def at(self, opset: int) -> bool:
-        """Return whether it may hit nodes of models at an opset."""
+        """Return whether it concerns models of an opset."""
         return is_within(opset, self.opsets)
 
     @property
@@ -110,8 +110,8 @@ class VersionFacts:
     Attributes:
         version: the series, such as 1.14 for 1.14.0 and 1.14.1.
         facts: one for each name of `FACTS`.
-        quirks: what they get wrong, or refuse.
-        note: what else there is to know; may be empty.
+        quirks: the quirks of these versions.
+        note: a remark; may be empty.
     """
 
     version: Version
@@ -125,7 +125,7 @@ class VersionFacts:
         return value if isinstance(value, int) else None
 
     def lacks(self, op_type: str, opset: int) -> Fact | None:
-        """Return the fact that an operator is not taken at an opset; None if it is."""
+        """Return the fact by which an operator is not taken at an opset; None if it is taken."""
         fact = self.facts["operators"]
         if not isinstance(fact.value, tuple):
             return None
@@ -159,7 +159,7 @@ class Runtime:
     """A runtime.
 
     Attributes:
-        name: what it is called in a requirement.
+        name: its name in a requirement.
         title: its full name.
         rows: the oldest first.
         aliases: other names that people give it.
@@ -171,7 +171,7 @@ class Runtime:
     aliases: Sequence[str] = ()
 
     def span(self, versions: Collection[Version]) -> str:
-        """Return versions as text, such as ``2022.1, 2025.4 to 2026.4``; empty for all rows'."""
+        """Return versions as text, such as ``2022.1, 2025.4 to 2026.4``; empty for all."""
         if len(versions) == len(self.rows):
             return ""
         runs: list[list[Version]] = [[]]

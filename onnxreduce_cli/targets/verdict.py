@@ -24,9 +24,9 @@ class TargetProblem:
     """One thing that a target gets wrong, or refuses, about a node.
 
     Attributes:
-        effect: whether it computes something else, or refuses the model.
-        what: what it does, for people.
-        source: where that comes from; None where the user says so.
+        effect: whether the target computes something else, or refuses the model.
+        what: what the target does, as users read it.
+        source: the source of this; None where the user says so.
         quirk: the quirk; None where the target's list of operators lacks this one.
     """
 
@@ -41,8 +41,8 @@ def target_problems(target: Target, node: NodeFacts, opset: int) -> Iterator[Tar
 
     Args:
         target: the target.
-        node: the node, with what is known of the values around it.
-        opset: the opset of the model that it is in.
+        node: the facts of the node.
+        opset: the opset of its model.
     """
     op_type = node.node.op_type
     lacking = target.lacks(op_type, opset)
@@ -54,7 +54,7 @@ def target_problems(target: Target, node: NodeFacts, opset: int) -> Iterator[Tar
 
 
 def default_domain_nodes(facts: Facts) -> Iterator[NodeFacts]:
-    """Yield the nodes of a model that are of the default domain."""
+    """Yield the facts of each node of a model that is of the default domain."""
     ask = node_facts_function(facts)
     for scope in facts.scopes:
         for node in scope.nodes:

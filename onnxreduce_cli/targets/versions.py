@@ -16,7 +16,7 @@ _VERSION = re.compile(
 )
 _CONDITION = re.compile(r"(==|!=|>=|<=|~=|>|<)\s*([^\s,<>=!~]+)")
 
-#: What stands before a release, in order.
+#: The order of the pre-releases.
 _EARLY = {"a": 0, "alpha": 0, "b": 1, "beta": 1}
 
 
@@ -25,10 +25,10 @@ class Version:
     """A version, such as ``1.14.1`` or ``0.27.0.post1``.
 
     Attributes:
-        text: as it was written.
-        numbers: those of its release.
-        key: what versions are compared by: the release without zeros at the end, and what is
-            before it or after it.
+        text: the text that it was read from.
+        numbers: the numbers of its release.
+        key: the key for comparisons: the release without trailing zeros, and the stage before or
+            after the release.
     """
 
     text: str = field(compare=False)
@@ -40,7 +40,7 @@ class Version:
         """Read a version.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is no version.
         """
         found = _VERSION.fullmatch(text.strip())
         if found is None:
@@ -64,7 +64,7 @@ class Version:
         return self.text
 
     def is_of(self, series: Version) -> bool:
-        """Return whether it is in a series: 1.14.1 is of 1.14, and of 1."""
+        """Return whether the version is in a series: 1.14.1 is in 1.14, and in 1."""
         count = len(series.numbers)
         padded = (*self.numbers, *(0,) * count)
         return padded[:count] == series.numbers
@@ -75,9 +75,9 @@ class VersionCondition:
     """One condition on a version, such as ``>=1.8``.
 
     Attributes:
-        sign: how they compare.
-        version: with what.
-        series: whether any version of its series is meant, as by ``==1.14.*``.
+        sign: the operator of the comparison.
+        version: the version to compare with.
+        series: whether the whole series is meant, as by ``==1.14.*``.
     """
 
     sign: str
@@ -105,10 +105,10 @@ _COMPARE: dict[str, Callable[[Version, Version], bool]] = {
 
 
 def version_conditions(text: str) -> tuple[VersionCondition, ...]:
-    """Read conditions with commas between them: ``>=1.8,<1.12``; none of an empty text.
+    """Read conditions separated by commas, ``>=1.8,<1.12``; an empty text has none.
 
     Raises:
-        ValueError: that is no list of conditions.
+        ValueError: a part is no condition.
     """
     found = []
     for part in text.split(",") if text.strip() else ():

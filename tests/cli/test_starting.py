@@ -51,6 +51,6 @@ def test_a_plain_conversion_imports_what_it_needs(tmp_path: Path) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=tmp_path)
     names = done.stdout.split()
     assert target.exists()
-    assert "onnxreduce_cli.steps.reduction.reduce_axes_13_18" in names
+    assert "onnxreduce_cli.steps.reduction.reduce_sum_13_others_18" in names
     assert _UNUSED.intersection(names) == set()
     assert sum(name.startswith("onnxreduce_cli") for name in names) < 140

@@ -87,7 +87,7 @@ def test_nothing_is_left_that_a_runtime_gets_wrong(place: str, seed: int) -> Non
         target = find_target(requirement)
         try:
             made = onnxreduce_cli.convert(
-                source, read_runtime=requirement, check=False, inline_functions=seed % 2 == 0
+                source, runtime=requirement, check=False, inline_functions=seed % 2 == 0
             )
         except ConversionError as error:
             refusals.append(error)

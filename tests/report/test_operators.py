@@ -63,7 +63,7 @@ def test_each_step_is_shown_with_its_file_and_function() -> None:
         f"  13 to 12: conditional: {to_attribute.full_description}",
         f"    {to_attribute.place}",
     ]
-    assert to_attribute.place.endswith("/reduce_axes_13_18.py: axes_to_attribute")
+    assert to_attribute.place.endswith("/reduce_sum_13_others_18.py: reduce_axes_to_attribute")
 
 
 def test_every_step_is_where_it_is_said_to_be() -> None:

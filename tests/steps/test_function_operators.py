@@ -190,7 +190,7 @@ def test_attention_whose_body_is_of_an_older_release(monkeypatch: pytest.MonkeyP
     inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 2, 5, 8), "v": _floats(2, 2, 5, 6)}
     same = {**inputs, "q": _floats(2, 2, 3, 8)}
     masked = {**same, "mask": _floats(3, 5)}
-    monkeypatch.setattr(function_operators, "_body", older)
+    monkeypatch.setattr(function_operators, "_function_body", older)
     (found,) = blockers(one_node("Attention", 23, inputs), 22)
     assert "repeats heads of keys and values in another order" in found.reason
     (found,) = blockers(one_node("Attention", 23, masked, softcap=2.0), 22)
@@ -213,5 +213,5 @@ def test_attention_whose_body_leaves_out_is_causal(monkeypatch: pytest.MonkeyPat
     inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 2, 5, 8), "v": _floats(2, 2, 5, 6)}
     inputs["mask"] = _floats(3, 5)
     source = one_node("Attention", 23, inputs, is_causal=1)
-    monkeypatch.setattr(function_operators, "_body", without)
+    monkeypatch.setattr(function_operators, "_function_body", without)
     assert "leaves out is_causal" in blockers(source, 22)[0].reason

@@ -90,6 +90,6 @@ def test_the_way_up_imports_nothing_that_is_for_the_way_down_or_for_runtimes() -
         m = Softmax(x) a = Add(m, m) y = ReduceMean<axes=[1]>(a)
     }"""
     names = python(OF_A_CONVERSION, text, "18").split()
-    assert "reduction.reduce_axes_13_18" in names
+    assert "reduction.reduce_sum_13_others_18" in names
     assert "elementwise.binary_operators" not in names, "those of Add cross 6 and 7"
     assert not [name for name in names if "emulated" in name or "alternatives" in name]

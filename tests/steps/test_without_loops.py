@@ -209,7 +209,7 @@ def test_few_modules_of_steps_write_control_flow() -> None:
         "indexing/emulated_scatter_reductions.py",
         "reduction/emulated_reduce_rank.py",
         "reduction/emulated_softmax.py",
-        "reduction/reduce_axes_13_18.py",
+        "reduction/reduce_sum_13_others_18.py",
         "shape/expand_constant_of_shape.py",
     }
 

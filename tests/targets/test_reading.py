@@ -123,7 +123,7 @@ def test_a_list_of_operators() -> None:
         ("title = One", "one.toml: "),
         (FILE + ROW.replace('source = "lab"', ""), "13 has no source"),
         (FILE + ROW.replace('"lab"', '"web"'), "web"),
-        (FILE + ROW + ROW, "twice there"),
+        (FILE + ROW + ROW, "two have one version"),
         (FILE + ROW + "speed = 1", "a row has no speed"),
         (FILE.replace("measured", "guessed") + ROW, "'guessed' is none of measured, document"),
         (FILE + ROW + QUIRK.replace("axes input", "odd"), "'odd' is none of any"),

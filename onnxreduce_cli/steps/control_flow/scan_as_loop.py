@@ -140,8 +140,8 @@ def _filled_up(
     """
     if known is None or not known.elem_type:
         raise Blocked(
-            f"the dtype of {name!r} is not known, and zeros follow it where a sequence is short",
-            "state the types of what its body gives",
+            f"the dtype of {name!r} is not known, and zeros of it fill up the shorter sequences",
+            "state the types of the outputs of its body",
         )
     sizes = inner.Shape(name)
     length = inner.Slice(sizes, starts=[0], ends=[1])

@@ -80,14 +80,14 @@ def _part_of_split(context: Context, split: NodeProto, axis: int, index: int) ->
         dim = known_size(context, split.input[0], axis)
         step = int(sizes)
         if step < 1:
-            raise Blocked(f"it is split into parts of {step}", "mend the model")
+            raise Blocked(f"the sequence is split into parts of size {step}", "mend the model")
         # Without the size, indices from the front are still known.
         if not isinstance(dim, int) and index < 0:
             raise no_equivalent(context, _HOLDS)
         count = -(-dim // step) if isinstance(dim, int) else index + 1
         ends = range(0, (count + 1) * step, step)
     if index < -count or index >= count:
-        raise Blocked(f"it takes element {index} of {count}", "mend the model")
+        raise Blocked(f"it takes element {index} of a sequence of {count}", "mend the model")
     index %= count
     return ends[index], ends[index + 1]
 
@@ -129,7 +129,7 @@ def concat_from_sequence(context: Context) -> None:
     "SequenceMap",
     17,
     "a Loop over the sequence",
-    blocks="the type of what its body gives is not known",
+    blocks="the type of an output of its body is not known",
 )
 def sequence_operator(context: Context) -> None:
     """Raise `Blocked`: sequences are written out with all that makes or reads them, not here."""

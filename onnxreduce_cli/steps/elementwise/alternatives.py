@@ -1,6 +1,6 @@
-"""What else to write for arithmetic, for runtimes that get a form of it wrong.
+"""Alternatives to forms of element-wise operators that some runtimes get wrong.
 
-It means the same at the same opset. Which runtime gets what wrong is in `targets/`.
+An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def as_products(context: Context) -> None:
     """``Pow(x, 3)`` becomes ``Mul(Mul(x, x), x)``, and ``Pow(x, 2)`` ``Mul(x, x)``."""
     base, exponent = context.input(0), context.constant(context.input(1))
     if exponent is None or exponent.size != 1 or exponent.ndim > (base.rank or 0):
-        raise Blocked("its exponent is not one number that is known")
+        raise Blocked("its exponent is not one known number")
     power = exponent.reshape(()).item()
     if power not in (2, 3):
         raise Blocked("its exponent is neither 2 nor 3")
@@ -59,7 +59,7 @@ def broadcasting_last(context: Context) -> None:
     last = [axis for axis in range(rank) if any(dims[axis] != first[axis] for dims in shapes)]
     perm = [axis for axis in range(rank) if axis not in last] + last
     if perm == list(range(rank)) or rank - len(last) < 2:
-        raise Blocked("there is nothing to transpose")
+        raise Blocked("Transposes would not make it broadcast its last dimensions")
     turned = [context.op.Transpose(operand, perm=perm) for operand in operands]
     made = context.replace(inputs=turned, outputs=[context.fresh("last")])
     inverse = [perm.index(axis) for axis in range(rank)]
@@ -67,7 +67,7 @@ def broadcasting_last(context: Context) -> None:
 
 
 def _of_rank(context: Context, index: int) -> tuple[str, Dims]:
-    """An operand with dimensions of 1 in front of it up to the rank of the result.
+    """Return an operand with 1s added before its dimensions up to the rank of the result.
 
     Raises:
         Blocked: its shape is not known, or the rank is not.
@@ -81,7 +81,7 @@ def _of_rank(context: Context, index: int) -> tuple[str, Dims]:
         return value, dims
     known = [1] * (rank - len(dims)) + [dim if isinstance(dim, int) else -1 for dim in dims]
     if known.count(-1) > 1 or 0 in known:
-        raise Blocked("its operands are of several ranks, and their shapes not known")
+        raise Blocked("its operands are of several ranks, and their shapes are not known")
     return context.op.Reshape(value, context.array(known, "shape")), tuple(known)
 
 
@@ -103,7 +103,7 @@ def with_whole_constant(context: Context) -> None:
     dims = None if result is None else result.dims
     known = [dim for dim in dims or () if isinstance(dim, int)]
     if dims is None or len(known) < len(dims) or math.prod(known) > _MOST:
-        raise Blocked("the shape of the result is not known, or large")
+        raise Blocked(f"the shape of the result is not known, or has over {_MOST:,} elements")
     inputs = []
     for name in (context.input(0), context.input(1)):
         array = context.constant(name)

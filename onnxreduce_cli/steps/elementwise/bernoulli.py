@@ -15,7 +15,7 @@ def _uniform(context: Context, shaped: str, elem_type: int) -> Value:
     """Return random numbers in [0, 1), drawn with the node's seed.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         shaped: a tensor of the shape that they get.
         elem_type: their dtype.
     """

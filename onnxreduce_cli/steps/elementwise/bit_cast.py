@@ -64,7 +64,7 @@ def bit_cast(context: Context) -> None:
         name = _code(context, name, source_type)
     elif source_type in _FLOATS or dtype_name(source_type) in _SMALL:
         raise Blocked(
-            f"it gives the bits of {dtype_name(source_type)}, and nothing before opset 26 tells "
+            f"it gives the bits of {dtype_name(source_type)}, and nothing before opset 26 gives "
             "those of a NaN",
             "choose opset 26 or later",
         )
@@ -91,7 +91,7 @@ def _from_table(context: Context, name: str, to: int) -> None:
     """Replace the node by a Gather of the floats of a byte or less that integers have the bits of.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         name: the integers, of as many bits as `to`; negative ones count from the end of the table.
         to: the dtype of the result.
     """
@@ -108,7 +108,7 @@ def _code(context: Context, name: str, elem_type: int) -> str:
     """Return the bits of floats of a byte or less as numbers: how many smaller floats there are.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         name: the floats.
         elem_type: their dtype, which has no two NaNs of different bits.
 
@@ -145,7 +145,7 @@ def _put_together(context: Context, name: str, to: int) -> None:
     They are computed in double, which represents each exactly.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         name: the integers, of as many bits as `to`.
         to: the dtype of the result, a float of 16 to 64 bits.
     """

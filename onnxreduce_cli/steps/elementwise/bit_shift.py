@@ -59,7 +59,7 @@ def _shift(
     """Shift unsigned integers by amounts that may be out of range, which gives 0.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         data: the integers.
         amounts: the amounts, of the same dtype.
         elem_type: that dtype.

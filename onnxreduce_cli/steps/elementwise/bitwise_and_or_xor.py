@@ -106,13 +106,13 @@ def _has_mod(context: Context) -> bool:
 
 
 def _sums_of_bits(context: Context, bits: str, count: int) -> tuple[str, str]:
-    """Return the numbers that have given bits, and those that the bits from 32 on have by
+    """Return the numbers that have given bits, and the numbers that the bits from 32 on have by
     themselves, if there are any: int64 without the last dimension of `bits`.
 
     ONNX Runtime sums in double, which represents 53 bits.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         bits: zeros and ones, int64 of shape [..., count], the lowest bit first.
         count: the number of bits.
     """

@@ -54,7 +54,7 @@ def _as_inputs(context: Context, limits: list[str]) -> None:
     """Replace a Clip's attributes by inputs as from opset 11 on, or the node by Max and Min.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         limits: the lower and the upper limit, scalars of the data's dtype.
     """
     data, drop = context.input(0), ("consumed_inputs", *_LIMITS)

@@ -41,8 +41,8 @@ def equal_of_strings(context: Context) -> None:
         return
     if context.target_opset < 11:
         raise Blocked(
-            "nothing before opset 11 tells whether two strings are equal",
-            "choose opset 11 or later, or number the strings before they are given to the model",
+            "nothing before opset 11 compares strings",
+            "choose opset 11 or later, or give the model numbers in place of the strings",
         )
     flat, line = [], context.array([-1], "line")
     for name in context.node.input:

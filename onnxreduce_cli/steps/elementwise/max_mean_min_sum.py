@@ -40,7 +40,7 @@ _OPERATORS = ("Max", "Mean", "Min", "Sum")
     _OPERATORS,
     8,
     "inputs of different shapes: added one by one, limited by Clip, or repeated by Tile",
-    blocks=f"neither its rank nor its dtype are known of an input, or {NO_COUNTING}",
+    blocks=f"neither the rank nor the dtype of an input is known, or {NO_COUNTING}",
 )
 def operands_of_one_shape(context: Context) -> None:
     """``Max(x, y)`` with y of shape [3] becomes ``Max(x, Tile(Unsqueeze(y)))``.
@@ -68,7 +68,7 @@ def _replaced_by_clip(context: Context, names: list[str]) -> bool:
     """Replace a Max or Min of a tensor and a float constant of one element by a Clip.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         names: its inputs.
 
     Returns:

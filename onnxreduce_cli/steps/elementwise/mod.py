@@ -41,7 +41,7 @@ def floor_of_floats(context: Context) -> None:
     "Mod",
     10,
     "a - b * (a / b) of integers; of floats the same in steps without rounding",
-    blocks="it is of doubles",
+    blocks="its inputs are double",
 )
 def mod(context: Context) -> None:
     """``Mod(a, b)`` of integers becomes ``r + b * Cast(r and b have different signs)`` with

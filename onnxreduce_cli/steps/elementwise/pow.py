@@ -72,7 +72,7 @@ def constant_power(context: Context, base: str, exponent: Array) -> str:
     """Return powers of int64 by constant exponents: products of the squares at the exponents' bits.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         base: the bases, int64.
         exponent: the exponents, none negative, of a shape that broadcasts with the bases'.
     """

@@ -1,6 +1,6 @@
-"""What else to write for what finds places, for runtimes that get a form of it wrong.
+"""Alternatives to forms of ArgMax and ArgMin that some runtimes get wrong.
 
-It means the same at the same opset. Which runtime gets what wrong is in `targets/`.
+An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
 
 from __future__ import annotations

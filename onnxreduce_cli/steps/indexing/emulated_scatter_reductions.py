@@ -18,7 +18,7 @@ def reduced_elements(context: Context, op_type: str) -> None:
     ``x = ScatterElements(x, i, Add(GatherElements(x, i), u))``.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         op_type: the binary operator that reduces.
     """
     data = _carried_data(context)
@@ -44,7 +44,7 @@ def reduced_slices(context: Context, op_type: str) -> None:
     update u, one after the other, ``x = ScatterND(x, i, Add(GatherND(x, i), u))``.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         op_type: the binary operator that reduces.
     """
     op = context.op

@@ -1,4 +1,4 @@
-"""Where the indices of GatherND and ScatterND point, with the indexed dimensions made one."""
+"""The positions that the indices of GatherND and ScatterND point to, in flattened data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import known_size, need_dims, size_of, static_dims
 from onnxreduce_cli.model.graph.values import Dims
 
-#: For what ranks are needed.
+#: Why ranks are needed.
 COUNTED_FLAT = "positions are counted in the flattened data"
 
 
@@ -21,7 +21,7 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
     """Return the numbers, in the order of the data, of the slices that the node's indices point to.
 
     Args:
-        context: a GatherND's or ScatterND's, of which `ranks_are_known`.
+        context: the context of a GatherND or ScatterND for which `ranks_are_known` is true.
         dims: the dimensions of the data.
 
     Returns:

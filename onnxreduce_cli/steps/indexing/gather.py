@@ -28,7 +28,9 @@ def non_negative_indices(context: Context) -> Value:
     return from_front(context, indices, size_along(context, data, axis, elem_type), elem_type)
 
 
-@down("Gather", 11, "indices counted from the front", blocks="their dtype is not known")
+@down(
+    "Gather", 11, "indices counted from the front", blocks="the dtype of the indices is not known"
+)
 def gather_from_front(context: Context) -> None:
     """``Gather(x, [-1])`` with x of shape [3] becomes ``Gather(x, [2])``.
 

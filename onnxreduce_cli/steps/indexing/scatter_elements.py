@@ -10,7 +10,9 @@ from onnxreduce_cli.steps.indexing.gather import non_negative_indices
 from onnxreduce_cli.steps.registry import down
 
 
-@down("ScatterElements", 11, "its predecessor Scatter", blocks="the dtype of the indices unknown")
+@down(
+    "ScatterElements", 11, "its predecessor Scatter", blocks="the dtype of the indices is not known"
+)
 def scatter_elements_to_scatter(context: Context) -> None:
     """``ScatterElements(x, [[-1]], y)`` becomes ``Scatter(x, [[2]], y)``, x of shape [3, 1]."""
     context.replace("Scatter", [context.input(0), non_negative_indices(context), context.input(2)])

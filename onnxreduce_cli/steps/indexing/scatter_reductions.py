@@ -27,7 +27,7 @@ _NEW_IN = {16: ("add", "mul"), 18: ("max", "min")}
     blocks=_BLOCKS,
 )
 def extremes(context: Context) -> None:
-    """``ScatterND<reduction="max">(x, indices, updates)`` becomes a Loop; see `_apply_reduction`."""
+    """``ScatterND<reduction="max">(x, indices, updates)`` becomes a Loop; `_apply_reduction`."""
     _apply_reduction(context, 18)
 
 
@@ -38,7 +38,7 @@ def extremes(context: Context) -> None:
     blocks=_BLOCKS,
 )
 def sums_and_products(context: Context) -> None:
-    """``ScatterND<reduction="add">(x, indices, updates)`` becomes a Loop; see `_apply_reduction`."""
+    """``ScatterND<reduction="add">(x, indices, updates)`` becomes a Loop; `_apply_reduction`."""
     _apply_reduction(context, 16)
 
 

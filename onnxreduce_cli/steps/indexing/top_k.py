@@ -97,7 +97,7 @@ def largest_of_floats(context: Context) -> None:
     """``TopK<largest=0>(x, k)`` becomes ``Neg(TopK(Neg(x), k))`` for the values.
 
     ``sorted=0`` leaves the order open, so it is dropped. The integers that opset 11 introduced are
-    computed in float or double, which order them alike; so is what is negated.
+    computed in float or double, which keep their order; so is what is negated.
     """
     op = context.op
     data = context.input(0)
@@ -176,7 +176,7 @@ def order_by_counting(context: Context, numbers: str, first: str, axis: int, ran
     lower index. NaN precedes all numbers.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         numbers: [0, ..., length - 1], an int64 vector of the indices along the axis.
         first: [0, ..., K - 1], an int64 vector.
         axis: the axis, counted from the front.

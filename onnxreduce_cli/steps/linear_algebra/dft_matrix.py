@@ -11,13 +11,13 @@ from onnxreduce_cli.emit.node_facts import Array
 
 @dataclass(frozen=True, slots=True)
 class FourierTransform:
-    """Which Fourier transform is computed, and of which signal.
+    """The kind of a Fourier transform and of its signal.
 
     Attributes:
         inverse: whether it is the inverse transform.
         onesided: whether the result, or of the inverse the signal, has only the first half of the
             frequencies.
-        parts: how many numbers each element of the signal has, 1 or 2.
+        parts: the number of components of each element of the signal, 1 or 2.
     """
 
     inverse: bool

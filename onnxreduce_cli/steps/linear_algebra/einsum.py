@@ -81,7 +81,7 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
     Dimensions that an ellipsis stands for are labelled by numbers counted from the end.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         equation: its equation, such as "bij,bjk->bik"; without an arrow the output has the labels
             that occur once, in alphabetical order.
 
@@ -92,7 +92,7 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
     listed = terms.split(",")
     if len(listed) != len(context.node.input) or not is_equation(equation):
         raise Blocked(
-            f"its equation {quoted(equation)} says nothing of its inputs", "mend the model"
+            f"its equation {quoted(equation)} does not describe its inputs", "mend the model"
         )
     operands = []
     widest = 0
@@ -133,7 +133,7 @@ def _check_sizes(context: Context, operands: Sequence[Operand]) -> None:
     for label, label_sizes in sizes.items():
         if len(label_sizes) > 1:
             raise Blocked(
-                f"its label {label!r} stands for dimensions of {sorted(label_sizes)}",
+                f"its label {label!r} stands for dimensions of sizes {sorted(label_sizes)}",
                 "give both operands the same size",
             )
 
@@ -141,7 +141,7 @@ def _check_sizes(context: Context, operands: Sequence[Operand]) -> None:
 def _without_diagonals(context: Context, operand: Operand) -> Operand:
     """Return the operand with the diagonal of each two dimensions that have the same label.
 
-    The two are moved to the end and reshaped to one of size n * n, of which every (n + 1)th element
+    The two are moved to the end and reshaped to one of size n * n, whose every (n + 1)th element
     is gathered.
 
     Raises:
@@ -159,7 +159,8 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         size = None if dims is None else static_dims(tuple(dims[index] for index in axes))
         if size is not None and size[0] != size[1]:
             raise Blocked(
-                f"its label {label!r} stands for dimensions of {sorted(size)}", "mend the model"
+                f"its label {label!r} stands for dimensions of sizes {sorted(size)}",
+                "mend the model",
             )
         shape: str
         diagonal: str
@@ -189,7 +190,7 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
     """Return the product of two operands, summed over the labels that both have and none needs.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         left: the first operand.
         right: the second operand.
         needed: the labels of the output and of the operands that come after these.
@@ -260,7 +261,7 @@ def diagonal_at_run_time(context: Context, length: Number, leading: int) -> tupl
     """Return the shape that merges the last two dimensions, and their diagonal's indices in that.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         length: the size of each of the two dimensions.
         leading: how many dimensions come before them.
 

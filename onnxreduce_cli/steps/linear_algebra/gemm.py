@@ -80,8 +80,9 @@ def gemm_of_integers(context: Context) -> None:
         scale = context.value(attribute, 1.0)
         if scale != int(scale):
             raise Blocked(
-                f"it has {attribute}={scale} for integers, and how they are rounded is not told",
-                "use whole numbers",
+                f"it scales integers by {attribute}={scale}, and its definition does not say how "
+                "they are rounded",
+                f"make {attribute} a whole number",
             )
         if scale != 1:
             name = op.Mul(name, context.scalar(int(scale), attribute, elem_type))

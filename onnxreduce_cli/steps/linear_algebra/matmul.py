@@ -53,7 +53,7 @@ def _parts(context: Context, name: str, count: int, unit: str) -> list[str]:
     """Return integers as sums of parts times powers of `unit`, the lowest part first.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         name: the integers, of any shape.
         count: the number of parts.
         unit: an int64 scalar; all parts but the highest are less than it.

@@ -107,7 +107,7 @@ def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
     """Return the rows at which the filters begin, have their peak and end.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         bins: the number of filters.
         length: the length of the DFT.
 

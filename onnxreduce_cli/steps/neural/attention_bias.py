@@ -23,7 +23,7 @@ _TRILU = 14
 
 
 class Bias(NamedTuple):
-    """What is added to the scores.
+    """The tensor that is added to the scores of an attention.
 
     Attributes:
         name: a tensor in the dtype of the scores, that broadcasts to them.
@@ -36,7 +36,7 @@ class Bias(NamedTuple):
 
 
 class Causal(NamedTuple):
-    """A query sees the keys that are not after it.
+    """The sizes of a causal attention: a query sees the keys that are not after it.
 
     Attributes:
         scores: a tensor of the shape [batch, heads, queries, keys].
@@ -57,7 +57,7 @@ def attention_bias(
     """Return what is added to scores; None where that is nothing.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         mask: its mask, bool or numbers of any dtype; empty where it has none.
         elem_type: the dtype of the scores.
         causal: what is known of the order of queries and keys, where that matters.

@@ -39,7 +39,7 @@ _RAW, _CAPPED, _BIASED, _WEIGHTS = range(4)
 
 @dataclass(frozen=True, slots=True)
 class _AttentionFacts:
-    """What is known of an Attention at conversion.
+    """The facts of an Attention that are known at conversion.
 
     Attributes:
         elem_type: the dtype of queries, keys and values.
@@ -218,7 +218,7 @@ def _attention_weights(
 
 
 def _stage_of_output(context: Context, cap: float) -> int:
-    """Return after which stage, of those that there are, the scores are an output."""
+    """Return the stage after which the scores are an output."""
     stage: int = context.value("qk_matmul_output_mode", _RAW)
     if stage == _BIASED and not (context.input(_MASK) or context.value("is_causal", 0)):
         stage = _CAPPED

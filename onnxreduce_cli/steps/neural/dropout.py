@@ -142,7 +142,7 @@ def _working_dtype(context: Context) -> int:
 
 
 def _effective_ratio(context: Context, at_run_time: bool) -> Value:
-    """Return the ratio, of shape [], in the dtype of `_working_dtype`; 0 if a computed mode is false."""
+    """Return the ratio, of shape [], in the dtype of `_working_dtype`; 0 if the mode is false."""
     name, working = context.input(1), _working_dtype(context)
     known = context.constant(name) if name else np.array(0.5)
     if known is None:

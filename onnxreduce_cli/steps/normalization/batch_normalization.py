@@ -74,7 +74,7 @@ def batch_before_6(context: Context) -> None:
     "BatchNormalization",
     7,
     "is_test dropped, and the outputs of training named where it is 0",
-    blocks="outputs are read that have no meaning in test mode, or with spatial=0 the shape of "
+    blocks="outputs are used that have no meaning in test mode, or with spatial=0 the shape of "
     "its parameters is not known or does not fit its statistics",
 )
 def without_is_test(context: Context) -> None:
@@ -90,9 +90,9 @@ def without_is_test(context: Context) -> None:
         for index in range(1, 5):
             if _read_output(context, index):
                 raise Blocked(
-                    f"its output {others[index - 1]!r} is read though is_test=1, and by its "
-                    "definition that is not to be used for testing",
-                    "do without that output",
+                    f"its output {others[index - 1]!r} is used although is_test=1, and its "
+                    "definition allows that in training only",
+                    "remove what uses that output",
                 )
         context.replace(outputs=[output], drop=drop)
         return
@@ -113,9 +113,9 @@ def _for_each_feature(context: Context, is_test: bool) -> bool:
         return True
     if not is_test and context.need_rank(context.input(0), "it says what is a feature") > 2:
         raise Blocked(
-            "it computes statistics of each feature (spatial=0), where its parameters are for each "
-            "channel",
-            "give parameters of the shape of a feature map",
+            "with spatial=0 it computes statistics for each feature, but its parameters are for "
+            "each channel",
+            "give it parameters of the shape of a feature map",
         )
     return False
 
@@ -240,7 +240,8 @@ def without_training_mode(context: Context) -> None:
 
     ``y, rm, rv = BatchNormalization<training_mode=1>(x, scale, b, m, v)`` becomes
     ``BatchNormalization(x, scale, b, mean, variance)`` with ``mean = ReduceMean(x)``, ``variance =
-    ReduceMean((x - mean) ** 2)``, and ``rm = m * momentum + mean * (1 - momentum)``, rv alike.
+    ReduceMean((x - mean) ** 2)``, and ``rm = m * momentum + mean * (1 - momentum)``; rv is computed
+    like rm.
     """
     if context.value("training_mode", 0):
         inputs, elem_type = _with_own_statistics(context)

@@ -90,7 +90,7 @@ def _back_behind_transpose(context: Context) -> tuple[str, int | None] | None:
 
 
 def _square(elem_type: int) -> Square:
-    """How to square data of a dtype.
+    """Return the function that squares data of a dtype.
 
     ONNX Runtime before 1.20 makes one node of what it knows of halves too, and has no kernel for
     that: such a model does not load.

@@ -1,4 +1,4 @@
-"""Means and roots of mean squares, of which normalizations are written.
+"""Means and roots of mean squares, the parts that normalizations are written with.
 
 The variance is the mean of the squared deviations, not the mean square less the squared mean as
 in the specification's function bodies: that one cancels, and may become negative.
@@ -75,5 +75,5 @@ def stash_type(context: Context) -> int:
     """
     stash: int = context.value("stash_type", TensorProto.FLOAT)
     if stash not in FLOATS_WITH_BFLOAT16:
-        raise Blocked(f"its stash_type {stash} is no dtype of floats", "mend the model")
+        raise Blocked(f"its stash_type {stash} is not a float dtype", "mend the model")
     return stash

@@ -45,7 +45,7 @@ _ADDED_IN: dict[int, int] = {
     "Col2Im",
     18,
     "what overlaps at each element gathered and added up, axis by axis",
-    blocks=f"not even the number of axes is known, or nothing adds up the dtype, or {NO_COUNTING}",
+    blocks=f"the number of axes is not known, or no operator adds up the dtype, or {NO_COUNTING}",
 )
 def col2im(context: Context) -> None:
     """``Col2Im(x, [4], [2])`` with x of shape [n, c * 2, 3] becomes, of
@@ -72,7 +72,7 @@ def col2im(context: Context) -> None:
     working = _ADDED_IN.get(elem_type, elem_type if apart else 0)
     if not working:
         raise Blocked(
-            f"it adds up elements of dtype {dtype_name(elem_type)}, which no operator does",
+            f"it adds up elements of dtype {dtype_name(elem_type)}, which no operator can",
             "cast its input to a number",
         )
     if working != elem_type:
@@ -97,7 +97,8 @@ def _spatial_axis_count(context: Context) -> int:
         if known is not None or dims is not None:
             count = len(known) if known is not None else (dims or (0,))[0]
             if count > MOST_DIMS:
-                raise Blocked(f"it has {count:,} spatial axes", "mend the model")
+                reason = f"it has {count:,} spatial axes, and {MOST_DIMS:,} are the most"
+                raise Blocked(reason, "mend the model")
             return count
     for attribute in ("strides", "dilations", "pads"):
         per_axis = context.value(attribute)
@@ -142,7 +143,7 @@ def _block_by_block(
 
 
 def _reshaped(context: Context, data: str, dims: list[Number]) -> Value:
-    """Return the data reshaped to dims of which some may only be known at run time."""
+    """Return the data reshaped; some of the dims may only be known at run time."""
     return context.op.Reshape(data, as_shape(context, dims))
 
 
@@ -168,7 +169,7 @@ def _sum_table(
     begin, dilation, stride = layout
     numbers = [number for number in (image, block, count) if isinstance(number, int)]
     if any(isinstance(size, int) and size < 0 for size in (image, block)):
-        raise Blocked("sizes of its image or its blocks are negative", "mend the model")
+        raise Blocked("a size of its image or of its blocks is negative", "mend the model")
     if len(numbers) == 3 and math.prod(numbers[:2]) <= LARGEST_CONSTANT:
         return _known_table(numbers, layout)
     own = sizes(context, arange(context, block))

@@ -25,8 +25,8 @@ def pool_gathered_windows(context: Context) -> None:
     """``MaxPool<dilations=[2], kernel_shape=[2]>(x)``, x of length 4, becomes
     ``MaxPool<kernel_shape=[2], strides=[2]>(Gather<axis=2>(x, [0, 2, 1, 3]))``.
 
-    Padding is written out before. A mean of windows of which not all elements count is multiplied
-    by how many there are for each that counts.
+    Padding is written out before. Where some elements of a window do not count, its mean is
+    multiplied by the number of its elements divided by the number of those that count.
     """
     context = context.at(max(context.op.opset, 13))
     spatial = windowed_axes(context)

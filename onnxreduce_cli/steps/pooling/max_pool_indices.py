@@ -165,7 +165,7 @@ def _write_index(
     Args:
         context: the pool.
         found: its spatial axes.
-        table: the indices of the elements of all windows in a flattened channel; see `_index_table`.
+        table: the indices in a flattened channel of the elements of all windows; `_index_table`.
         place: the place of the chosen element within its window, int64 of shape [n, c, counts...].
         output: the name of the result, of the same dtype and shape.
     """

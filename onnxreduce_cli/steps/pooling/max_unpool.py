@@ -39,8 +39,8 @@ def max_unpool(context: Context) -> None:
     if wanted and context.elements(wanted) != tuple(dims):
         raise Blocked(
             f"its output_shape {wanted!r} is not known to be the shape that follows from its "
-            "input; in which of the two shapes indices are counted is told in two ways, by the "
-            "definition's own test and by runtimes",
+            "input, and where they differ the definition's own test counts indices in one of them "
+            "and runtimes in the other",
             "leave output_shape out",
         )
     elem_type = context.need_elem_type(data, "the rest are zeros of that dtype")

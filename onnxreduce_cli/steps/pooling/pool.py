@@ -190,7 +190,7 @@ def whole_p(context: Context) -> None:
         context.replace(p=int(p))
         return
     if not 0 < p < np.inf:
-        raise Blocked(f"its p is {p}, and no norm goes by that", "choose a positive p")
+        raise Blocked(f"its p is {p}, for which no norm is defined", "choose a positive p")
     data, elem_type, working = widened(context, 0)
     exponents = [context.scalar(power, "power", working) for power in (p, 1 / p)]
     size = op.Abs(data)

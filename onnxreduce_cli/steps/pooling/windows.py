@@ -38,17 +38,17 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """The number of elements that a window spans, those left out by dilation included."""
+        """Return the number of elements that a window spans, with those left out by dilation."""
         return (self.kernel - 1) * self.dilation + 1
 
     @property
     def never_in_padding(self) -> bool:
-        """True if with ceil_mode=1 no window starts in the end padding, whatever the length."""
+        """Return whether, with ceil_mode=1, no window starts in the end padding at any length."""
         return self.end + self.stride <= self.reach
 
     @property
     def one_in_padding(self) -> bool:
-        """True if with ceil_mode=1 a window is known to start in the end padding."""
+        """Return whether, with ceil_mode=1, a window is known to start in the end padding."""
         if self.length is None or self.never_in_padding:
             return False
         room = self.length + self.begin + self.end - self.reach
@@ -57,7 +57,7 @@ class Window:
 
     @property
     def end_of_ceil(self) -> int:
-        """The padding at the end that gives, rounding down, the windows of ceil_mode=1.
+        """Return the end padding that gives, rounding down, the windows of ceil_mode=1.
 
         One stride less 1 rounds up; ``reach - 1`` is what a window takes that starts at the last
         element, and none that starts behind it.
@@ -175,7 +175,10 @@ def window_indices(context: Context, axis: WindowedAxis) -> Indices:
     op = context.op
     window = axis.window
     if window.kernel > LARGEST_CONSTANT:
-        raise Blocked(f"its windows have {window.kernel:,} elements", "mend the model")
+        reason = (
+            f"its windows have {window.kernel:,} elements, and {LARGEST_CONSTANT:,} are the most"
+        )
+        raise Blocked(reason, "choose a smaller kernel_shape")
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
     if isinstance(axis.count, int) and axis.count * window.kernel <= LARGEST_CONSTANT:
         return window.stride * np.arange(axis.count, dtype=np.int64)[:, None] + within

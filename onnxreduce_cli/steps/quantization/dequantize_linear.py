@@ -20,7 +20,7 @@ from onnxreduce_cli.steps.quantization.wider_storage import dequantize_in_wider_
 from onnxreduce_cli.steps.registry import down, introduced
 
 _NO_CONSTANT = (
-    "what it dequantizes has a dtype that came with this opset, and is neither constant nor "
+    "its input has a dtype that came with this opset, and is neither constant nor "
     "quantized by the model itself"
 )
 
@@ -49,7 +49,7 @@ def dequantize_constants(context: Context) -> None:
     "DequantizeLinear",
     23,
     "output_dtype dropped, the scale or the result cast to it; constants of float4 stored in float",
-    blocks="what it dequantizes is a float4 that is no constant",
+    blocks="its input is float4, and not constant",
 )
 def multiply_in_output_dtype(context: Context) -> None:
     """``DequantizeLinear<output_dtype=1>(x, scale)``, scale of float16, becomes
@@ -77,7 +77,7 @@ def multiply_in_output_dtype(context: Context) -> None:
     21,
     "block_size=0 dropped; scales for blocks and 16-bit integers written as arithmetic; constants "
     "of 4 bits stored in 8",
-    blocks="they have 4 bits, and are neither constant nor quantized by the model itself",
+    blocks="its input has 4 bits, and is neither constant nor quantized by the model itself",
 )
 def dequantize_blocks(context: Context) -> None:
     """``DequantizeLinear<axis=1, block_size=2>(x, scales, zero_points)`` becomes
@@ -99,7 +99,7 @@ def dequantize_blocks(context: Context) -> None:
     "DequantizeLinear",
     19,
     "computed in float and cast to the half of its scale; constants of float8 stored in float",
-    blocks="what it dequantizes is a float8, neither constant nor quantized by the model itself",
+    blocks="its input is float8, and neither constant nor quantized by the model itself",
 )
 def dequantize_to_halves(context: Context) -> None:
     """``DequantizeLinear(x, scale)`` with a scale of float16 becomes

@@ -36,7 +36,7 @@ _16_BITS = frozenset({TensorProto.INT16, TensorProto.UINT16})
     "QuantizeLinear",
     23,
     "data and scale cast to the dtype that it divides in",
-    blocks="that is no float",
+    blocks="that dtype is neither float nor a half",
 )
 def divide_in_one_dtype(context: Context) -> None:
     """``QuantizeLinear(x, scale)``, x of float16 and scale of float, becomes
@@ -50,8 +50,8 @@ def divide_in_one_dtype(context: Context) -> None:
     if working not in (TensorProto.FLOAT, *HALVES) and elem_types != [working] * 2:
         raise Blocked(
             f"it divides {dtype_name(elem_types[0])} by {dtype_name(elem_types[1])} in "
-            f"{dtype_name(working)}, for which the definition before opset 23 has no place",
-            "let its scale be a float",
+            f"{dtype_name(working)}, which the definition before opset 23 cannot say",
+            "cast its scale to float",
         )
     for index, elem_type in enumerate(elem_types):
         if elem_type != working:
@@ -65,7 +65,7 @@ def divide_in_one_dtype(context: Context) -> None:
     21,
     "output_dtype: a zero point of that dtype; block_size=0 dropped; scales for blocks and 16-bit "
     "integers written as arithmetic",
-    blocks="it gives 4 bits that are not dequantized only",
+    blocks="it gives 4 bits, and not only to a DequantizeLinear",
 )
 def quantize_blocks(context: Context) -> None:
     """``QuantizeLinear<axis=1, block_size=2>(x, scales)`` becomes
@@ -121,7 +121,7 @@ def quantize_in_one_dtype(context: Context) -> None:
     "QuantizeLinear",
     19,
     "halves divided in float, the quotient rounded to theirs; saturate dropped: it acts on float8",
-    blocks="it quantizes to float8 what is not dequantized only",
+    blocks="it quantizes to float8, and not only for a DequantizeLinear",
 )
 def quantize_halves(context: Context) -> None:
     """``QuantizeLinear(x, scale)`` of float16 becomes
@@ -130,7 +130,7 @@ def quantize_halves(context: Context) -> None:
     to = quantized_to(context)
     if to not in INTEGERS:
         raise Blocked(
-            f"it quantizes to {dtype_name(to)}, and no dtype of opset 18 holds such numbers only",
+            f"it quantizes to {dtype_name(to)}, and opset 18 has no dtype of such numbers alone",
             "quantize to an integer, or choose opset 19 or later",
         )
     if context.elem_type(context.input(1)) in HALVES:

@@ -48,7 +48,7 @@ def spread(context: Context, name: str, of: Granularity | None = None) -> str:
     Args:
         context: the node.
         name: the scales or zero points.
-        of: the parts of the data that they are for; by default those that the node states.
+        of: the parts of the data that they are for; by default as the node states it.
     """
     of = of or granularity(context)
     numbers = as_float(context, name)

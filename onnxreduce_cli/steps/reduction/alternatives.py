@@ -1,6 +1,6 @@
-"""What else to write for the Reduce and Softmax family, for runtimes that get a form of it wrong.
+"""Alternatives to forms of the Reduce and Softmax family that some runtimes get wrong.
 
-It means the same at the same opset. Which runtime gets what wrong is in `targets/`.
+An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.model.graph.values import Dims, iinfo, numpy_dtype
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
-from onnxreduce_cli.steps.reduction.reduce_axes_13_18 import elementwise_part
+from onnxreduce_cli.steps.reduction.reduce_sum_13_others_18 import elementwise_part
 from onnxreduce_cli.steps.reduction.softmax import as_last_axis, restore_shape
 from onnxreduce_cli.steps.registry import instead
 
 #: The last opset at which all reductions have their axes as an attribute.
 _AXES_AS_ATTRIBUTE = 12
+
+#: Why a node of unknown rank has no alternative, and what to do.
+_UNKNOWN_RANK = ("its rank is not known", "state the shape of its input in the model's value_info")
 
 _OPPOSITES = {"ReduceMin": "ReduceMax", "ReduceMax": "ReduceMin"}
 
@@ -103,7 +105,7 @@ def reduce_one_by_one(context: Context) -> None:
     """``ReduceMax<axes=[1, 2]>(x)`` becomes ``ReduceMax<axes=[2]>(ReduceMax<axes=[1]>(x))``."""
     op_type, axes = context.node.op_type, _axes_from_front(context)
     if len(axes) < 2:
-        raise Blocked("it reduces over one dimension")
+        raise Blocked("it reduces over one dimension only")
     value: str = context.input(0)
     for axis in axes:
         value = reduced(context, op_type, value, [axis], keep=True)
@@ -159,14 +161,14 @@ def of_rows(context: Context) -> None:
 
 
 def _axes_from_front(context: Context) -> list[int]:
-    """The axes of a reduction, counted from the front.
+    """Return the axes of a reduction as non-negative integers, in ascending order.
 
     Raises:
         Blocked: they are not known, or the rank is not.
     """
     dims, axes = context.input(0).dims, constant_axes(context)
     if dims is None:
-        raise Blocked(NO_RANK)
+        raise Blocked(*_UNKNOWN_RANK)
     return sorted(non_negative_axes(axes or tuple(range(len(dims))), len(dims)))
 
 
@@ -181,7 +183,7 @@ def over_rows(context: Context) -> None:
     """
     dims = context.input(0).dims
     if dims is None:
-        raise Blocked(NO_RANK)
+        raise Blocked(*_UNKNOWN_RANK)
     axis = non_negative_axes((context.value("axis", 1),), len(dims))[0]
     flat = _flatten_to_matrix(context, dims, axis)
     made = context.replace(inputs=[flat], outputs=[context.fresh("matrix")], axis=1)
@@ -195,7 +197,7 @@ def over_last_axis(context: Context) -> None:
     """
     known = context.input(0).type
     if known is None or known.dims is None:
-        raise Blocked(NO_RANK)
+        raise Blocked(*_UNKNOWN_RANK)
     axis = non_negative_axes((context.value("axis", -1),), len(known.dims))[0]
     as_last_axis(context, known, known.dims, axis)
 
@@ -251,15 +253,15 @@ def _first_greatest(
 
 
 def _known_dims(dims: Dims | None) -> list[int] | None:
-    """The dimensions, where all are known."""
+    """Return the dimensions if all are known, else None."""
     known = [dim for dim in dims or () if isinstance(dim, int)]
     return None if dims is None or len(known) < len(dims) else known
 
 
 def _dims_for_reshape(dims: Dims | Sequence[int]) -> list[int] | None:
-    """The dimensions as Reshape takes them, -1 for the one that is not known; None if several are.
+    """Return the dimensions for a Reshape, -1 for an unknown one; None if several are unknown.
 
-    What has no elements leaves open what -1 stands for.
+    Nor may there be a dimension of 0, with which -1 could be anything.
     """
     known = [dim if isinstance(dim, int) else -1 for dim in dims]
     return None if known.count(-1) > 1 or 0 in known else known

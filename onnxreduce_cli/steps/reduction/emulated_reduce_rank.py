@@ -26,7 +26,7 @@ def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:
     """``ReduceMax(x, axes)`` becomes ``Reshape(ReduceMax<axes=[1]>(Gather(x, indices)), shape)``.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         axes: the axes, int64 of shape [k], counted from either end.
         noop: whether empty axes mean none; else they mean all.
 
@@ -73,7 +73,7 @@ def _kept(context: Context, dims: str, kept: str) -> Value:
     Before NonZero a Loop puts them behind each other, each as often as it is kept.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         dims: the dimensions, int64 of shape [rank].
         kept: for each whether it is kept, bool of shape [rank].
     """
@@ -115,7 +115,7 @@ def _is_reduced(context: Context, rank: str, axes: str, *, noop: bool) -> Value:
     """Return for each dimension whether it is reduced: bool of shape [rank].
 
     Args:
-        context: the node's.
+        context: the context of the node.
         rank: the number of dimensions, int64 of shape [1].
         axes: the axes counted from the front, int64 of shape [k].
         noop: whether empty axes mean none; else they mean all.

@@ -52,7 +52,7 @@ def _reshaped_like(context: Context, name: str, data: str, shape: str) -> None:
     an operator that may have no Loop the step of Reshape sees to what is empty.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         name: the result.
         data: what has the shape.
         shape: the shape, int64 of shape [rank].
@@ -86,7 +86,7 @@ def reshape_unless_empty(context: Context, matrix: str, shape: str) -> None:
     """Emit ``If(x is empty) Identity(x) else Reshape(matrix, shape)``, x being the node's data.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         matrix: the result in two dimensions, of x's dtype.
         shape: the shape of x, int64 of shape [rank].
     """

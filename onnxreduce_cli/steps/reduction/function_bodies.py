@@ -43,7 +43,7 @@ def _reduce(
     """Return a reduction at opset 18 with the node's own `noop_with_empty_axes`.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         op_type: the operator, such as ReduceSum.
         data: the tensor to reduce, of a dtype that the operator takes.
         axes: the axes, int64 of shape [k]; empty for none given.
@@ -63,7 +63,7 @@ def _write_definition(
     """Emit a definition in place of the node.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         definition: what stands for its operator.
         axes: the axes, int64 of shape [k]; empty for all.
         integers: the dtype to compute integers in, 0 for their own; None where everything is
@@ -83,7 +83,7 @@ def _write_definition(
 
 
 def _reduction_body(definition: Definition, formula: str, integers: int | None = 0) -> Body:
-    """The body of a Reduce operator."""
+    """Return the function that writes the body of a Reduce operator."""
 
     def body(context: Context) -> str:
         keepdims = context.attribute("keepdims")
@@ -116,7 +116,7 @@ def _log_sum_exp_terms(
     """Return ``Log(ReduceSum(Exp(data - m)))`` and m, whose sum is the result.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         data: the node's data in dtype `working`.
         axes: the axes, int64 of shape [k]; empty for all.
         keepdims: whether the terms keep the reduced dimensions.
@@ -139,7 +139,7 @@ def _log_sum_exp_transposed(context: Context, data: str, elem_type: int, working
     subtracted if those come last.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         data: the node's data in dtype `working`.
         elem_type: the dtype of the node's data.
         working: the dtype to compute in, which is float or double.

@@ -53,7 +53,7 @@ def restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -
     it takes `allowzero` from opset 14 on, and an If before.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         matrix: the result, of shape [product of dims[:axis], product of dims[axis:]].
         axis: the axis at which the data is flattened.
         dims: the dimensions of the data; None if not even the rank is known.
@@ -115,7 +115,7 @@ def as_last_axis(context: Context, known: ValueType, dims: Dims, axis: int) -> N
     ``Transpose<perm=[0,2,1]>(Softmax<axis=2>(Transpose<perm=[0,2,1]>(x)))``.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         known: the type of x.
         dims: its dimensions.
         axis: the one dimension that counts, from the front.

@@ -66,7 +66,7 @@ def _image_rank(context: Context) -> int:
     if theta and len(theta) > 1 and theta[1] in (2, 3):
         return int(theta[1])
     raise Blocked(
-        "the shapes of its inputs do not tell whether it is of two or three dimensions",
+        "the shapes of its inputs do not say whether its grid has two or three dimensions",
         "state the shape of one of them in the model's value_info",
     )
 
@@ -80,7 +80,8 @@ def _image_sizes(context: Context, rank: int) -> list[Term]:
     name = context.input(1)
     known = context.elements(name) or (None,) * (rank + 2)
     if len(known) != rank + 2:
-        raise Blocked(f"{len(known)} sizes are not those of {rank} axes", "mend the model")
+        reason = f"its input size has {len(known)} elements, not {rank + 2}"
+        raise Blocked(reason, "mend the model")
     whole = Term(context, name, TensorProto.INT64)
     return [
         whole.at(axis) if length is None else term(context, length, TensorProto.INT64)

@@ -131,10 +131,10 @@ def _kernel(context: Context) -> tuple[int, ...]:
     shape = context.value("kernel_shape")
     if shape:
         return tuple(shape)
-    known = static_dims(need_dims(context, context.input(1), "it tells the kernel's shape")[2:])
+    known = static_dims(need_dims(context, context.input(1), "it gives the kernel's shape")[2:])
     if known is None:
         raise Blocked(
-            f"the shape of its weights {context.input(1)!r} is not known, and its kernel's with it",
+            f"the shape of its weights {context.input(1)!r}, and so of its kernel, is not known",
             "state kernel_shape, or the shape of the weights in the model's value_info",
         )
     return known

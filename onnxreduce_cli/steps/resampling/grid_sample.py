@@ -89,14 +89,14 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
     """Sample a tensor of any rank; see `grid_sample.sampled_by_gather`.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         mode: the mode, as opset 20 calls it.
         rank: the rank of the input and of the grid.
     """
     padding = context.choice("padding_mode", "zeros", ("zeros", "border", "reflection"))
     if mode == "cubic" and padding == "border":
         raise Blocked(
-            "it is cubic with padding_mode='border', and it is not defined whether places beyond "
+            "it is cubic with padding_mode='border', and it is not defined whether points beyond "
             "the border are moved to it or only the elements around them: runtimes do the one and "
             "onnx's reference the other",
             "choose another mode or padding in the exporter, or opset 16 or later",
@@ -139,7 +139,7 @@ def _taps(
     """Return the neighbours of each sampling point along one axis.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         index: the index, in the grid's last dimension, of the coordinates on the axis.
         rank: the rank of the grid.
         size: the length of the axis, an int64 of shape [].

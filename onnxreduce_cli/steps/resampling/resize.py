@@ -53,9 +53,7 @@ _SINCE_11 = (
 )
 
 #: When what becomes Gather cannot.
-_BLOCKS = (
-    f"it interpolates integers in a way that takes sums, or its rank is not known, or {NO_COUNTING}"
-)
+_BLOCKS = f"it interpolates integers by weighted sums, or its rank is not known, or {NO_COUNTING}"
 
 
 # Resize 10
@@ -354,7 +352,7 @@ def _lengths_of_others(dims: Dims | None, axes: Sequence[int]) -> Array | None:
     "Resize",
     19,
     "half_pixel_symmetric as half_pixel where the sizes are whole, else elements picked by Gather",
-    blocks=f"they may not be, and {_BLOCKS}",
+    blocks=f"the sizes may not be whole, and {_BLOCKS}",
 )
 def whole_sizes(context: Context) -> None:
     """``Resize<coordinate_transformation_mode="half_pixel_symmetric">(x, "", "", sizes)`` becomes

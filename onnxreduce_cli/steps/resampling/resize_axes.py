@@ -20,7 +20,7 @@ _FLOAT = TensorProto.FLOAT
 
 @dataclass(frozen=True, slots=True)
 class ResizedAxis:
-    """One axis that is resized; what is None is only known at run time.
+    """An axis that is resized, as far as it is known at conversion; None stands for unknown.
 
     Attributes:
         index: the axis.
@@ -147,7 +147,7 @@ def resized_by_sizes(context: Context, sizes: str, rank: int) -> list[ResizedAxi
 
 
 def crops_input(context: Context) -> bool:
-    """Return whether regions are taken out of the input, those that `roi` gives."""
+    """Return whether only the region that `roi` gives is resized."""
     return bool(context.value("coordinate_transformation_mode") == "tf_crop_and_resize")
 
 

@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.sizes import range_of
 
 @dataclass(frozen=True, slots=True)
 class AxisTerms:
-    """One axis to resize; all terms have rank 0.
+    """The terms of an axis to resize, known or computed at run time; all have rank 0.
 
     Attributes:
         index: the axis.
@@ -37,7 +37,7 @@ class AxisTerms:
 
     @property
     def dtype(self) -> int:
-        """The dtype in which coordinates are computed: float or double."""
+        """Return the dtype in which coordinates are computed: float or double."""
         return self.length.elem_type
 
 
@@ -98,7 +98,7 @@ def input_coordinates(axis: AxisTerms, coordinates: str) -> Term:
     if coordinates == "pytorch_half_pixel":
         return (centred - 0.5) * several
     assert coordinates == "half_pixel_symmetric"
-    # Of which the sum is rounded once: often it is whole, or halfway between two elements.
+    # The sum is rounded only once: often it is whole, or halfway between two elements.
     cut = after / (axis.length * scale)
     offset = (axis.length * 0.5) * (cut * -1 + 1)
     x, scale, offset = (item.cast(TensorProto.DOUBLE) for item in (x, scale, offset))

@@ -19,7 +19,7 @@ from onnxreduce_cli.steps.resampling.resize_mapping import (
 
 @dataclass(frozen=True, slots=True)
 class WeightedElements:
-    """The elements that each output element is the weighted sum of.
+    """The input elements that each output element is the weighted sum of.
 
     Attributes:
         indices: int64 of shape [resized, taps].
@@ -83,7 +83,7 @@ def _cubic(distance: Term, coefficient: float) -> Term:
 
 
 def _without_zeros(axis: AxisTerms, indices: Term, weights: Term) -> WeightedElements:
-    """Return a window without elements of weight 0: infinity times 0 would be NaN.
+    """Return the elements without those of weight 0: infinity times 0 would be NaN.
 
     Their indices are replaced, where known, by that of the element of the largest weight, which
     they share; else by one beyond the last.

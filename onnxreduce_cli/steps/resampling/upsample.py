@@ -69,7 +69,8 @@ def scales_to_input(context: Context) -> None:
     "Upsample",
     9,
     "scales: input to attribute; Gather where they are only known at run time",
-    blocks=f"they are, and integers are interpolated or the rank is not known, or {NO_COUNTING}",
+    blocks="the scales are not known, and integers are interpolated or the rank is not known, or "
+    + NO_COUNTING,
 )
 def scales_to_attribute(context: Context) -> None:
     """``Upsample(x, scales)`` becomes ``Upsample<scales=[1, 1, 2, 2]>(x)``.

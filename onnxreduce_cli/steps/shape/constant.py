@@ -34,7 +34,12 @@ def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
     context.replace(drop=names, value=tensor)
 
 
-@down("Constant", 12, "value_int, value_floats, ...: a tensor of the same value", blocks="unknown")
+@down(
+    "Constant",
+    12,
+    "value_int, value_floats, ...: a tensor of the same value",
+    blocks="the value is not known",
+)
 def scalars_to_tensor(context: Context) -> None:
     """``Constant<value_ints=[1, 2]>`` becomes ``Constant<value=tensor>``."""
     _as_tensor(context, tuple(CONSTANT_DTYPES))
@@ -44,7 +49,7 @@ def scalars_to_tensor(context: Context) -> None:
     "Constant",
     11,
     "sparse_value: the dense tensor of the same value, a large one made when the model runs",
-    blocks="there are more than 65536 values in it",
+    blocks="it has more than 65536 values",
 )
 def sparse_to_dense(context: Context) -> None:
     """``Constant<sparse_value=...>`` becomes ``Constant<value=tensor>``, a large one
@@ -119,7 +124,7 @@ def _sum_of_doubles(context: Context, array: npt.NDArray[Any], elem_type: int) -
     """Replace a Constant of 64-bit integers by a sum of two summands that double represents.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         array: its value, int64 or uint64.
         elem_type: that dtype.
     """

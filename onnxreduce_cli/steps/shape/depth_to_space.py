@@ -47,7 +47,7 @@ def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> Value
     """Return the indices of a matrix's elements column by column, int64 of shape [count].
 
     Args:
-        context: the node's.
+        context: the context of the node.
         rows: how many rows the matrix has; each holds all channels of the data.
         columns: how many columns it has where `rows` is not given; it holds each channel once.
 

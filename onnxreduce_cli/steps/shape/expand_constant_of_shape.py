@@ -67,7 +67,7 @@ def tile_at_run_time(context: Context, data: str, shape: str) -> None:
     """``Expand(x, shape)`` becomes ``Tile(x, (Shape(x) == 1) * (shape - 1) + 1)``.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         data: the tensor x, of any dtype.
         shape: the shape, int64 of shape [rank of x].
     """

@@ -134,7 +134,7 @@ def _pads_of_all_axes(context: Context) -> Value:
     if axes is None or rank is None:
         return pads_of_axes_at_run_time(context, rank)
     padded = list(non_negative_axes(tuple(axes.tolist()), rank))
-    # The index of each pad of the full list in the node's, after the last of which comes a zero.
+    # For each pad of all axes its index among the node's pads, with a zero added after these.
     count = len(padded)
     sources = [padded.index(axis) if axis in padded else 2 * count for axis in range(rank)]
     sources += [count + at if at < count else at for at in sources]
@@ -171,7 +171,7 @@ def _along_axes(context: Context, pads: str) -> None:
     The other modes become a Gather, or where known pads wrap around a Concat.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         pads: the pads of all axes, int64 of shape [2 * rank].
     """
     mode = context.value("mode", "constant")
@@ -206,7 +206,7 @@ def _along_axis(
     """Return the operator that pads one axis, and its inputs.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         data: the tensor to pad, of any dtype.
         axis: the axis, counted from the front.
         sides: the pads before and after it; negative ones crop.

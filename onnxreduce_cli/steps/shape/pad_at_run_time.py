@@ -49,7 +49,7 @@ def source_indices(context: Context, size: Number, before: Number, after: Number
     """Return the index in the data of each element of the padded data along one axis.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         size: the size of the data along the axis.
         before: the pad before it; negative where it crops.
         after: the pad after it, likewise.
@@ -78,7 +78,7 @@ def _within(context: Context, index: Term, size: Number, mode: str) -> Term:
     """Return indices that may be out of range as what they stand for in [0, size).
 
     Args:
-        context: the node's.
+        context: the context of the node.
         index: the indices, int64 of shape [count].
         size: the size along the axis.
         mode: "wrap", "edge" or "reflect".

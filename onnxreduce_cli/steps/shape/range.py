@@ -21,7 +21,7 @@ from onnxreduce_cli.steps.registry import down, introduced
     "Range",
     27,
     "half types computed in float or double, as stash_type says",
-    blocks="stash_type is neither for them, for which nothing says how to count",
+    blocks="stash_type is another dtype, which the function body does not define",
 )
 def range_in_float(context: Context) -> None:
     """``Range(a, b, c)`` of float16 becomes ``Cast<float16>(Range(Cast<float>(a), ...))``."""
@@ -36,7 +36,7 @@ def range_in_float(context: Context) -> None:
         raise Blocked(
             f"its stash_type is {dtype_name(stash)}, and nothing says how to count in that: the "
             "operator's function body knows float and double",
-            "use one of these",
+            "use float or double",
         )
     inputs = [cast(context, name, stash) for name in context.node.input]
     outputs = [context.fresh(dtype_name(stash))]

@@ -52,7 +52,7 @@ def _constant_shape(context: Context, elements: tuple[int | None, ...]) -> tuple
     """Return the elements of a constant that means the same as a shape; None if there is none.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         elements: the elements of the shape, None for each that is only known at run time.
     """
     old, new = context.input(0).dims or (), dims_of(context, context.node.output[0]) or ()
@@ -131,7 +131,7 @@ def _possible_sizes(context: Context, elements: tuple[int | None, ...]) -> list[
     """Return the factors of each element of the shape.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         elements: the elements of the shape, None for each that is only known at run time.
     """
     found = Factors(context).of_elements(context.input(1)) or [()] * len(elements)

@@ -82,7 +82,7 @@ def _indices(context: Context, index: int, axis: int, step: int) -> Value:
     """Return the indices that the slice takes along an axis, int64 of shape [count].
 
     Args:
-        context: the node's.
+        context: the context of the node.
         index: the index of the axis in the lists of bounds.
         axis: the axis.
         step: the step along it.
@@ -139,7 +139,7 @@ def indices_at_run_time(context: Context, index: int, axis: int, step: int) -> V
     """Return ``start + step * [0, 1, ... count - 1]``, int64 of shape [count].
 
     Args:
-        context: the node's.
+        context: the context of the node.
         index: the index of the axis in the lists of bounds.
         axis: the axis.
         step: the step along it.
@@ -232,7 +232,7 @@ def _start_and_count(
     """Return the first index along each axis, and the number of indices: int64 of shape [axes].
 
     Args:
-        context: the node's.
+        context: the context of the node.
         starts: the starts, which may be out of range or count from the end.
         ends: the ends, likewise.
         steps: the steps, which may be negative; none is 0.
@@ -256,7 +256,7 @@ def _clamped(context: Context, bound: str, length: str, backward: str) -> Value:
     """Return bounds counted from the front, within [0, length], or [-1, length - 1] going back.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         bound: the bounds.
         length: the size of the data along each axis.
         backward: 1 for each axis whose step is negative, else 0. All are int64 of shape [axes].

@@ -45,7 +45,7 @@ def squeeze_axes_to_attribute(context: Context) -> None:
         context.replace(inputs=[context.input(0)], axes=axes)
     elif context.input(1):
         raise Blocked(
-            "its axes are empty, which before opset 13 cannot be told from all axes",
+            "its axes are an empty list, and before opset 13 that means all axes",
             "remove the node",
         )
 
@@ -85,7 +85,7 @@ def reshape_at_run_time(context: Context, axes: str) -> None:
     of ones, into which the sizes of x are scattered.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         axes: the axes, integers of shape [k], counted from either end.
     """
     context = context.at(shapes.OPSET)

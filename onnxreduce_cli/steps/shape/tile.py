@@ -99,7 +99,7 @@ def _tiles(context: Context, elem_type: int, counts: Sequence[int | None]) -> No
     """Emit one Tile for each axis, in double where the dtype may not hold a count.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         elem_type: the dtype of the data, which is a float.
         counts: how often each axis is repeated, None where that is only known at run time.
     """
@@ -140,7 +140,7 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
     """Emit one Gather for each axis that is repeated, of data of any dtype.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         counts: how often each axis is repeated, None where that is only known at run time.
     """
     data = context.input(0)

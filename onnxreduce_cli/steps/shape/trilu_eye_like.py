@@ -24,7 +24,9 @@ def trilu(context: Context) -> None:
     data = context.input(0)
     elem_type = context.need_elem_type(data, "what is left out is a zero of it")
     if elem_type == TensorProto.STRING:
-        raise Blocked("no string is zero", "choose opset 14 or later")
+        raise Blocked(
+            "its data are strings, for which there is no zero", "choose opset 14 or later"
+        )
     upper = bool(context.value("upper", 1))
     k = context.constant(context.input(1)) if context.input(1) else np.zeros(1, np.int64)
     rows, columns = (size_of(context, data, axis) for axis in (-2, -1))

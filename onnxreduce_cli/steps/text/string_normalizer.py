@@ -20,5 +20,5 @@ def string_normalizer(context: Context) -> None:
     if context.value("case_change_action", "NONE") != "NONE":
         raise no_equivalent(context, "changes the case of strings")
     if context.value("stopwords", ()):
-        raise no_equivalent(context, "picks strings by their letters")
+        raise no_equivalent(context, "leaves out strings by what they are")
     context.replace("Identity", keep=())

@@ -27,7 +27,7 @@ _MOST_STEPS = 1000
     "TfIdfVectorizer",
     9,
     "n-grams cut out by Slice, compared with those of the pool and counted",
-    blocks="it is of strings, weights of one place differ, or over 1,000 elements may be skipped",
+    blocks="it is of strings, weights of one column differ, or over 1,000 elements may be skipped",
 )
 def tf_idf_vectorizer(context: Context) -> None:
     """``TfIdfVectorizer<pool_int64s=[5, 6], ngram_counts=[0, 0], ...>(x)`` becomes
@@ -35,7 +35,7 @@ def tf_idf_vectorizer(context: Context) -> None:
     its weight.
     """
     if context.value("pool_strings"):
-        raise no_equivalent(context, "tells what is in a string")
+        raise no_equivalent(context, "compares strings")
     data = context.input(0)
     rank = context.specialised_rank(data)
     elem_type = context.need_elem_type(data, "it is compared with 64-bit integers")
@@ -100,9 +100,9 @@ def _weights_of_columns(weights: list[float], coordinates: list[int]) -> np.ndar
     for weight, column in zip(weights, coordinates, strict=True):
         if seen.setdefault(column, weight) != weight:
             raise Blocked(
-                f"n-grams with different weights are counted at one place, {column}, and its "
-                "definition does not say by which one that is scaled in mode IDF",
-                "give every n-gram a place of its own",
+                f"n-grams with different weights are counted in one column, {column}, and its "
+                "definition does not say which of the weights scales it in mode IDF",
+                "give every n-gram a column of its own in ngram_indexes",
             )
         by_column[column] = weight
     return by_column
@@ -117,26 +117,27 @@ def _coordinates(context: Context) -> list[int]:
     coordinates = list(context.value("ngram_indexes"))
     bounds = [0, *context.value("ngram_counts"), len(context.value("pool_int64s") or ())]
     if bounds != sorted(bounds):
-        raise Blocked(f"its ngram_counts are {bounds[1:-1]}, not in order", "mend the model")
+        raise Blocked(f"its ngram_counts {bounds[1:-1]} are not ascending", "mend the model")
     grams = sum(
         (end - start) // length for length, (start, end) in enumerate(pairwise(bounds[1:]), 1)
     )
     given = {len(coordinates), len(context.value("weights") or coordinates)}
     if not grams or given != {grams}:
         raise Blocked(
-            f"its pool has {grams} n-grams, and there are {min(given - {grams}, default=0)} places "
-            "or weights for them",
+            f"its pool has {grams} n-grams, but its ngram_indexes or weights have "
+            f"{min(given - {grams}, default=0)} elements",
             "mend the model",
         )
     if not 0 <= min(coordinates) <= max(coordinates) < LARGEST_CONSTANT:
-        raise Blocked("its ngram_indexes are no columns", "mend the model")
+        reason = f"its ngram_indexes are not all from 0 to {LARGEST_CONSTANT - 1:,}"
+        raise Blocked(reason, "mend the model")
     return coordinates
 
 
 def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
     """Return the n-grams of the pool with their indices in it, in one dict for each length.
 
-    Lengths that the node does not count are left out, and those of which the pool has none.
+    Lengths that the node does not count, or that the pool has no n-grams of, are left out.
     """
     pool = context.value("pool_int64s")
     bounds = [*context.value("ngram_counts"), len(pool)]
@@ -154,7 +155,7 @@ def _n_gram_counts(context: Context, data: str, last: int, grams: np.ndarray) ->
     """Return how often each n-gram occurs, float of shape [..., count].
 
     Args:
-        context: the node's.
+        context: the context of the node.
         data: the tensor to search, int64 of shape [..., size].
         last: its last axis, -1 where the rank is not known.
         grams: the n-grams, int64 of shape [count, length].
@@ -170,8 +171,9 @@ def _n_gram_counts(context: Context, data: str, last: int, grams: np.ndarray) ->
         most = max(1, min(most, (size - 1) // (length - 1)))
     if most > _MOST_STEPS:
         raise Blocked(
-            f"its n-grams skip up to {most - 1:,} elements, each number in nodes of its own",
-            "mend its max_skip_count, or state how many elements there are",
+            f"its n-grams may skip up to {most - 1:,} elements, and {_MOST_STEPS - 1:,} are "
+            "the most that are written out, each in nodes of its own",
+            "lower its max_skip_count, or state the shape of its input in the model's value_info",
         )
     total = ""
     for step in range(1, most + 1):
@@ -199,7 +201,7 @@ def _in_columns(
     Counts of one column are added; columns of no n-gram are 0.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         counts: the count of each n-gram, float of shape [..., n-grams].
         column_indices: the column of each.
         last: the last axis.

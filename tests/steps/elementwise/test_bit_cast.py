@@ -133,7 +133,7 @@ def test_bits_of_a_float_that_may_be_nan(given: str) -> None:
     x = X.astype(dtype_of(given))
     to = number_of(INTEGERS[x.itemsize * 8][0])
     (blocker,) = blockers(one_node("BitCast", 26, {"x": x}, to=to), 25)
-    assert "nothing before opset 26 tells those of a NaN" in blocker.reason
+    assert "nothing before opset 26 gives those of a NaN" in blocker.reason
 
 
 def test_complex_numbers() -> None:

@@ -115,7 +115,7 @@ def test_an_equation_of_more_operands_than_there_are() -> None:
     node = one_node("Einsum", 12, {"x": x}, equation="ij->ji", hidden=("x",))
     node.graph.node[-1].attribute[0].s = b"ij,jk->ik"
     (blocker,) = blockers(node, 11)
-    assert blocker.reason == "its equation 'ij,jk->ik' says nothing of its inputs"
+    assert blocker.reason == "its equation 'ij,jk->ik' does not describe its inputs"
 
 
 def test_what_is_no_equation_by_way_of_functions() -> None:

@@ -67,7 +67,7 @@ def test_gemm_of_integers(kind: str) -> None:
         for target in (8, 7):
             converts(source, target, inputs, exact=True)
     (blocker,) = blockers(one_node("Gemm", 9, inputs, transA=1, transB=1, alpha=0.5), 8)
-    assert blocker.reason.startswith("it has alpha=0.5 for integers")
+    assert blocker.reason.startswith("it scales integers by alpha=0.5")
 
 
 def test_a_bias_of_more_dimensions_than_the_result_blocks() -> None:

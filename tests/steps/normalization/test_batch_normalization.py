@@ -124,7 +124,7 @@ def test_spatial_before_7() -> None:
     del node.attribute[:]
     node.attribute.append(helper.make_attribute("spatial", 0))
     (blocker,) = blockers(source, 7)
-    assert "statistics of each feature" in blocker.reason
+    assert "statistics for each feature" in blocker.reason
     for value in source.graph.input[1:]:
         value.type.tensor_type.ClearField("shape")
     (blocker,) = blockers(source, 7)
@@ -187,7 +187,7 @@ def test_training_before_7() -> None:
         assert ("its is_test is 0" in warned) == (read == 1)
     source, _ = training(6, normal(2, 3, 4, 5), 2, is_test=1)
     (blocker,) = blockers(source, 7)
-    assert "not to be used for testing" in blocker.reason
+    assert "its definition allows that in training only" in blocker.reason
 
 
 @pytest.mark.parametrize("outer", [np.float32, np.float64])

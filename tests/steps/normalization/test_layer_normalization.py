@@ -98,4 +98,4 @@ def test_a_stash_type_that_is_none(opset: int, node: str) -> None:
     source = parser.parse_model(f"""<ir_version: 10, opset_import: ["": {opset}]>
         g (float[2,4,4] x, float[4] s) => (float[2,4,4] y) {{ y = {node} }}""")
     (blocker,) = onnxreduce_cli.plan(source, 16).blockers
-    assert blocker.reason == "its stash_type 1000 is no dtype of floats"
+    assert blocker.reason == "its stash_type 1000 is not a float dtype"

@@ -81,7 +81,7 @@ def test_size_0(target: int) -> None:
 
 @pytest.mark.parametrize(
     ("image", "block", "reason"),
-    [([5, 6], [2], "has 1 numbers, not 2"), ([-1 << 62, 6], [2, 3], "are negative")],
+    [([5, 6], [2], "has 1 numbers, not 2"), ([-1 << 62, 6], [2, 3], "is negative")],
 )
 def test_sizes_that_cannot_be(image: list[int], block: list[int], reason: str) -> None:
     source, _ = blocks([5, 6], [2, 3], shapes={"x": ["n", "c", "l"]})

@@ -51,7 +51,7 @@ def rewrite(monkeypatch: pytest.MonkeyPatch) -> Rewrite:
             op_type, opset, inputs, initializers=("axes",), shapes=shapes, **attributes
         )
         target = odd(f"{op_type}||{form.replace(' ', '_')}|wrong", newest=opset)
-        monkeypatch.setattr(requirement, "find", lambda _: target)
+        monkeypatch.setattr(requirement, "find_target", lambda _: target)
         made = onnxreduce_cli.convert(source, opset, runtime="odd", check=False)
         assert made.opset_import[0].version == opset
         (change,) = onnxreduce_cli.plan(source, opset, runtime="odd").changes
@@ -81,7 +81,9 @@ def test_no_reduction_of_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     source = one_node(
         "ReduceL1", 18, {"x": data(2, 3, dtype=ml_dtypes.bfloat16)}, noop_with_empty_axes=1
     )
-    monkeypatch.setattr(requirement, "find", lambda _: odd("ReduceL1||noop|wrong", newest=18))
+    monkeypatch.setattr(
+        requirement, "find_target", lambda _: odd("ReduceL1||noop|wrong", newest=18)
+    )
     assert op_types(onnxreduce_cli.convert(source, runtime="odd", check=False)) == ["Abs"]
 
 
@@ -89,7 +91,9 @@ def test_no_reduction_maybe(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether there are axes is known at run time: it is written as before there was that."""
     inputs = {"x": data(2, 3), "axes": np.array([1])}
     source = one_node("ReduceMax", 18, inputs, noop_with_empty_axes=1)
-    monkeypatch.setattr(requirement, "find", lambda _: odd("ReduceMax||noop|wrong", newest=18))
+    monkeypatch.setattr(
+        requirement, "find_target", lambda _: odd("ReduceMax||noop|wrong", newest=18)
+    )
     made = onnxreduce_cli.convert(source, runtime="odd", check=False)
     assert "If" in op_types(made)
     assert_same(run(source, inputs)["y0"], run(made, inputs)["y0"])
@@ -235,7 +239,9 @@ def test_the_last_dimension_of_an_unknown_rank(monkeypatch: pytest.MonkeyPatch) 
             t = Softmax<axis = 1>(r)
             y = Reshape(t, all)
         }""")
-    monkeypatch.setattr(requirement, "find", lambda _: odd("Softmax||inner_axis|wrong", newest=13))
+    monkeypatch.setattr(
+        requirement, "find_target", lambda _: odd("Softmax||inner_axis|wrong", newest=13)
+    )
     (change,) = onnxreduce_cli.plan(source, 13, runtime="odd").changes
     assert "written as at an older opset" in change.summary
 

@@ -208,7 +208,7 @@ def test_only_what_is_asked_for_is_expanded() -> None:
     result = converts(source, 18, {"x": X}, expand=["LogSoftmax"])
     assert op_types(result)[0] == "Softmax"
     assert "LogSoftmax" not in op_types(result)
-    with pytest.raises(ValueError, match="Relu is not written in other operators here"):
+    with pytest.raises(ValueError, match="Relu cannot be written in other operators"):
         onnxreduce_cli.convert(source, 18, expand=["Relu"])
 
 

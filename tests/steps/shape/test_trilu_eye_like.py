@@ -71,4 +71,4 @@ def test_large_constants_are_not_written_into_the_model(
 def test_strings_have_no_zero() -> None:
     source = one_node("Trilu", 14, {"x": np.full((2, 2), "a", object)})
     (blocker,) = blockers(source, 13)
-    assert blocker.reason == "no string is zero"
+    assert blocker.reason == "its data are strings, for which there is no zero"

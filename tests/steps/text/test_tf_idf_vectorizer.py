@@ -92,7 +92,7 @@ def test_tf_idf_vectorizer_with_weights_of_shared_places() -> None:
     source = node(x, mode="IDF", weights=[2.0] * 9)
     converts(source, 8, {"x": x}, exact=True, in_numpy=True)
     (blocker,) = blockers(node(x, mode="IDF", weights=WEIGHTS), 8)
-    assert "n-grams with different weights are counted at one place, 2" in str(blocker)
+    assert "n-grams with different weights are counted in one column, 2" in str(blocker)
 
 
 def test_tf_idf_vectorizer_of_strings() -> None:
@@ -110,7 +110,7 @@ def test_tf_idf_vectorizer_of_strings() -> None:
         **more,
     )
     (blocker,) = blockers(source, 8)
-    assert "nothing before opset 9 tells what is in a string" in str(blocker)
+    assert "nothing before opset 9 compares strings" in str(blocker)
 
 
 @pytest.mark.parametrize(

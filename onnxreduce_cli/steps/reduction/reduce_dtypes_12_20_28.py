@@ -1,4 +1,4 @@
-"""The dtypes of the Reduce family: 12, 20 and 28.
+"""Reduce* 12 to 11, 20 to 19 and 27 to 28: the dtypes.
 
 - 12 added int8 and uint8 to ReduceMax and ReduceMin, 20 bool. 13 added bfloat16 to all; dtypes that
   need no step are in the audit.
@@ -25,7 +25,7 @@ _BOUNDS: dict[int, tuple[float, float]] = {
 
 
 @down(_MAX_MIN, 12, "int8 and uint8 computed in float, which holds them exactly")
-def small_integers(context: Context) -> None:
+def reduce_small_integers(context: Context) -> None:
     """``ReduceMax(x)`` of int8 becomes ``Cast<int8>(Clip(ReduceMax(Cast<float>(x))))``.
 
     The Clip is there for the empty set: its maximum is -inf in float, the lowest value in int8.
@@ -50,7 +50,7 @@ def _may_be_empty(data: Value) -> bool:
 
 
 @down(_MAX_MIN, 20, "bool computed in uint8")
-def booleans(context: Context) -> None:
+def reduce_booleans(context: Context) -> None:
     """``ReduceMax(x)`` of bool becomes ``Cast<bool>(ReduceMax(Cast<uint8>(x)))``."""
     if context.input(0).elem_type == TensorProto.BOOL:
         computed_in(context, TensorProto.UINT8)

@@ -1,4 +1,4 @@
-"""Negative axes of the Reduce family (ReduceSum, ReduceMean, ReduceMax, ...): 11 allowed them."""
+"""Reduce* (ReduceSum, ReduceMean, ReduceMax, ...) 11 to 10: negative axes, which 11 allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onnxreduce_cli.steps.registry import down
     "negative axes made non-negative; of unknown rank, those of the transposed tensor",
     blocks=f"axes are counted from both ends, and {NO_RANK}",
 )
-def negative_axes(context: Context) -> None:
+def reduce_axes_from_front(context: Context) -> None:
     """``ReduceMean<axes=[-1]>(x)`` with x of rank 3 becomes ``ReduceMean<axes=[2]>(x)``, of
     unknown rank ``Transpose(ReduceMean<axes=[0]>(Transpose(x)))``.
 

@@ -2,8 +2,8 @@
 
 13 made the axes of ReduceSum an input, 18 those of the others, with `noop_with_empty_axes`. Axes
 that are only known at run time become one conditional reduction for each axis; data of unknown rank
-is in `emulated_reduce_rank`. Negative axes (11) are in `reduce_axes_11`, dtypes (12, 20 and 28) in
-`reduce_dtypes`.
+is in `emulated_reduce_rank`. Negative axes (11) are in `reduce_negative_axes_11`, dtypes (12, 20
+and 28) in `reduce_dtypes_12_20_28`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.reduction import REDUCE_BUT_SUM
 from onnxreduce_cli.steps.registry import down, up
 
-#: Those whose function body has no other reduction than ReduceSum.
+#: The operators whose function body has no other reduction than ReduceSum.
 _BODIES_OF_SUMS = frozenset({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
 
 _AT_RUN_TIME = f"the axes are only known at run time and it leads below opset {LOOPS_FROM}"
@@ -39,14 +39,14 @@ _AT_RUN_TIME = f"the axes are only known at run time and it leads below opset {L
 
 @up("ReduceSum", 13, "axes: attribute to input")
 @up(REDUCE_BUT_SUM, 18, "axes: attribute to input")
-def axes_to_input(context: Context) -> None:
+def reduce_axes_to_input(context: Context) -> None:
     """``ReduceSum<axes=[1]>(x)`` becomes ``ReduceSum(x, axes)``."""
     attribute_to_input(context)
 
 
 @down("ReduceSum", 13, "axes: input to attribute", blocks=_AT_RUN_TIME)
 @down(REDUCE_BUT_SUM, 18, "axes: input to attribute", blocks=_AT_RUN_TIME)
-def axes_to_attribute(context: Context) -> None:
+def reduce_axes_to_attribute(context: Context) -> None:
     """``ReduceSum(x, axes)`` with constant axes becomes ``ReduceSum<axes=[1]>(x)``.
 
     The attribute ``noop_with_empty_axes`` is dropped: with axes it has no effect, and without any
@@ -71,7 +71,7 @@ def axes_to_attribute(context: Context) -> None:
 def elementwise_part(context: Context, given: str = "") -> None:
     """``ReduceSumSquare(x)`` over no axes becomes ``Mul(x, x)``, ``ReduceSum(x)`` ``Identity(x)``.
 
-    It is applied to the node's data, or to what is given in their place.
+    Its operand is the data of the node, or else `given`.
 
     Where the target has no such operator for integers, the reduction itself does it, over a new
     first dimension of 1.
@@ -105,7 +105,7 @@ def _axes_at_run_time(context: Context, noop: bool) -> None:
     rest, and ReduceSum below 13, become one conditional reduction for each axis.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         noop: whether empty axes mean none; else they mean all.
 
     Raises:
@@ -153,7 +153,7 @@ def _mean_from_sum(context: Context) -> None:
     replace_and_cast_back(context, "Div", [total, count], elem_type, working)
 
 
-#: Axes for each of which there are some nodes.
+#: The most axes that get nodes of their own.
 MOST_AXES = 100
 
 
@@ -220,7 +220,7 @@ def _are_reduced(context: Context, rank: int, noop: bool) -> Term:
     end.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         rank: the rank of the data, not 0.
         noop: whether empty axes mean none; else they mean all.
     """
@@ -250,7 +250,7 @@ def _as_if(
     """Return ``If(condition)`` with a branch that reduces `value` and one that doesn't.
 
     Args:
-        context: the node's.
+        context: the context of the node.
         condition: a bool scalar.
         value: what may be reduced.
         axes: along which axes, counted from the front.
