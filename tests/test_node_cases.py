@@ -136,7 +136,7 @@ def test_a_failing_check_is_counted_as_wrong(monkeypatch: pytest.MonkeyPatch) ->
     def check(conversion: object, **_: object) -> None:
         raise CheckError(["not the same"], "")
 
-    monkeypatch.setattr(checking, "check", check)
+    monkeypatch.setattr(checking, "check_conversion", check)
     case = next(case for case in cases() if case.name == "test_gelu_default_1")
     assert node_cases.convert(case.model, 13) == (None, "wrong: not the same")
 

@@ -7,10 +7,10 @@ from collections import defaultdict
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
+from onnxreduce_cli.model.graph.dead_values import names_read
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.graph.random_operators import is_random
 from onnxreduce_cli.model.graph.scope import with_inner
-from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.verification.running.source import ModelSource
 
 
@@ -22,8 +22,8 @@ def random_outputs(source: ModelSource) -> set[str]:
     functions = _random_functions(model)
     tainted: set[str] = set()
     for node in model.graph.node:
-        if _random(node, opset, functions, off) or not tainted.isdisjoint(used_values([node])):
-            tainted.update(node.output)
+        if _random(node, opset, functions, off) or not tainted.isdisjoint(names_read(node)):
+            tainted.update(filter(None, node.output))
     return tainted & set(source.outputs)
 
 
