@@ -64,7 +64,10 @@ def test_axes_that_calls_set_in_two_ways(
     [
         (11, "0", "[d]", "b = ReduceMean<axes = [0, 2], keepdims : int = @q>(a)"),
         (11, "0", "", "b = ReduceMax<keepdims : int = @q>(a)"),
-        (18, "0", "[d,e,f]", "b = ReduceMax<noop_with_empty_axes : int = @q>(a)"),
+        pytest.param(
+            *(18, "0", "[d,e,f]", "b = ReduceMax<noop_with_empty_axes : int = @q>(a)"),
+            marks=pytest.mark.newest,  # ONNX Runtime 1.23 reduces nothing by ReduceSum alone.
+        ),
         (11, "2", "[d,e,f]", "b = Softmax<axis : int = @q>(a)"),
         (13, "2", "[d,e,f]", "b = Hardmax<axis : int = @q>(a)"),
     ],
