@@ -6,6 +6,7 @@ none of them.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,35 @@ if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.verification.sites.report import SiteReport
 
+#: The variable with the number of threads of OpenBLAS, which is NumPy's linear algebra.
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
-def prepare_checks() -> None:
-    """Start the worker, which imports ONNX Runtime while this process reads and plans."""
+
+def prepare_checks(*, verify: bool = True) -> None:
+    """Let the worker import ONNX Runtime while this process reads and plans.
+
+    Args:
+        verify: whether whole models may run in it too, with linear algebra on all processors.
+    """
     from onnxreduce_cli.worker.process import current_worker
 
+    modules = ("onnxruntime", "onnxreduce_cli.verification.running.sessions")
     with suppress(OSError):  # It is raised again where the worker is used.
-        current_worker(("onnxruntime", "onnxreduce_cli.verification.running.sessions"))
+        current_worker(modules, None if verify else {BLAS_THREADS: "1"})
+
+
+def import_numpy() -> None:
+    """Import NumPy without the threads of its linear algebra, which are busy waiting at first.
+
+    What a conversion computes in this process is small; processes that it starts have their own.
+    """
+    if BLAS_THREADS in os.environ:
+        return
+    os.environ[BLAS_THREADS] = "1"
+    try:
+        import numpy  # noqa: F401 - it reads the variable while it is imported
+    finally:
+        del os.environ[BLAS_THREADS]
 
 
 def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:

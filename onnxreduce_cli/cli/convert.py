@@ -191,12 +191,13 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
-    from onnxreduce_cli.api.checks import prepare_checks
+    from onnxreduce_cli.api.checks import import_numpy, prepare_checks
 
     alone = jobs is None and cluster is None and not resume
     alone = alone and len(models) == 1 and out_dir is None
     if alone and not no_check and (given["verify"] or not given["dry_run"]):
-        prepare_checks()  # Before the imports that take long.
+        prepare_checks(verify=given["verify"])  # Before the imports that take long.
+    import_numpy()
     from onnxreduce_cli.engine.options import Options
 
     options = Options(**given, check=not no_check)

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -164,12 +164,18 @@ class Worker:
     """
 
     def __init__(
-        self, modules: Sequence[str] = (), *, folder: str | None = None, quiet: bool = True
+        self,
+        modules: Sequence[str] = (),
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        quiet: bool = True,
     ) -> None:
         """Start it; calls can be sent at once.
 
         Args:
             modules: the modules that it imports before the first call.
+            environment: variables that it gets beside those of this process.
             folder: its current folder; None for that of this process.
             quiet: whether its standard error is discarded.
 
@@ -185,6 +191,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL if quiet else None,
                 cwd=folder,
+                env={**os.environ, **(environment or {})},
             )
         self._process = process
         self._end = weakref.finalize(self, _end, process, self._owner)
@@ -338,18 +345,21 @@ def _interrupts_blocked() -> Iterator[None]:
 _local = threading.local()
 
 
-def current_worker(modules: Sequence[str] = ()) -> Worker:
+def current_worker(
+    modules: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Worker:
     """Return the worker of this thread; a new one if there is none, or it has ended.
 
     Args:
         modules: the modules that a new worker imports before its first call.
+        environment: variables that a new worker gets beside those of this process.
 
     Raises:
         OSError: the system starts no process.
     """
     found: Worker | None = getattr(_local, "worker", None)
     if found is None or not found.alive:
-        found = _local.worker = Worker(modules)
+        found = _local.worker = Worker(modules, environment=environment)
     return found
 
 
