@@ -144,11 +144,26 @@ class Emitter(Operators):
         if self._target < 10:
             # Fewer nodes than a Slice becomes there, as its bounds may be out of range.
             end = end or self.Gather(self.Shape(name), self.ints(axis), axis=0)
-            one = numpy_helper.from_array(np.ones(1, np.int64))
-            ones = self.ConstantOfShape(self.Sub(end, start), value=one)
-            numbers = self.flat(self.NonZero(ones))
+            numbers = self.counted(self.Sub(end, start))
             return self.Gather(name, self.Add(numbers, start), axis=axis)
         return self.Slice(name, start, end or self.ints(_TO_END), self.ints(axis))
+
+    def counted(self, count: str) -> Value:
+        """Return the numbers from 0 to before `count`, int64 of shape [n]; `count` is of shape [1].
+
+        They come from a Range from opset 11 on, from a NonZero of as many ones from 9 on, and
+        before from a Loop.
+        """
+        if self._target >= 11:
+            zero, one = (self.constant(np.array(n), "limit") for n in (0, 1))
+            return self.Range(zero, self.scalar(count), one)
+        if self._target >= 9:
+            ones = self.ConstantOfShape(count, value=numpy_helper.from_array(np.ones(1, np.int64)))
+            return self.flat(self.NonZero(ones))
+        (numbers,) = self.loop(
+            count, [], lambda place, _: ([], [(place, (TensorProto.INT64, (1,)))])
+        )
+        return self.flat(numbers)
 
     def flat(self, name: str) -> Value:
         """Return a tensor's elements with shape [n], in its dtype."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.containers.emitter import Emitter, is_static
@@ -118,13 +117,10 @@ class SequenceUnifier:
             return sequence
         if isinstance(sequence, StackedSequence):
             shape = op.Shape(sequence.stack)
-            length = op.part(shape, op.ints(0), op.ints(1))
+            length = op.Gather(shape, op.ints(0), axis=0)
             dims = op.part(shape, op.ints(1))
             each = op.ReduceProd(dims, keepdims=1)
-            more = op.Add(length, op.ints(1))
-            limits = [op.constant(np.array(n), "limit") for n in (0, 1)]
-            numbers = op.Range(limits[0], op.scalar(more), limits[1])
-            ends = op.Mul(numbers, each)
+            ends = op.Mul(op.counted(op.Add(length, op.ints(1))), each)
             repeated = op.Concat(length, op.ints(rank), axis=0)
             shapes = op.Expand(dims, repeated)
             return PackedSequence(op.flat(sequence.stack), ends, shapes, elem_type, rank)
