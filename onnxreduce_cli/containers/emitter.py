@@ -141,12 +141,17 @@ class Emitter(Operators):
             end: the index behind the last, int64 of shape [1], within the axis; empty for its end.
             axis: the axis, counted from the front.
         """
-        if self._target < 10:
-            # Fewer nodes than a Slice becomes there, as its bounds may be out of range.
-            end = end or self.Gather(self.Shape(name), self.ints(axis), axis=0)
-            numbers = self.counted(self.Sub(end, start))
-            return self.Gather(name, self.Add(numbers, start), axis=axis)
-        return self.Slice(name, start, end or self.ints(_TO_END), self.ints(axis))
+        bounds = (start, end or self.ints(_TO_END))
+        if self._target >= 10 or set(bounds) <= set(self._known.values()):
+            return self.Slice(name, *bounds, self.ints(axis))
+        # Fewer nodes than a Slice becomes there, as its bounds may be out of range.
+        end = end or self.Gather(self.Shape(name), self.ints(axis), axis=0)
+        numbers = self.counted(self.Sub(end, start))
+        return self.Gather(name, self.Add(numbers, start), axis=axis)
+
+    def at_most(self, number: str, limit: str) -> Value:
+        """Return the smaller of two numbers, each int64 of shape [1]."""
+        return self.Where(self.Less(number, limit), number, limit)
 
     def counted(self, count: str) -> Value:
         """Return the numbers from 0 to before `count`, int64 of shape [n]; `count` is of shape [1].

@@ -285,11 +285,12 @@ class SequenceWriter(SequenceUnifier):
         empty = self.packed(ListedSequence((), kind.elem_type, ()), kind.rank)
         each = bool(count)
         rounds = count or op.Shape(length)
+        whole = op.Gather(op.Shape(data), op.ints(axis), axis=0)
 
         def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
             size = length if each else op.Gather(length, place, axis=0)
             end = op.Add(current[0], size)
-            item = op.Slice(data, current[0], end, op.ints(axis))  # The last may be shorter.
+            item = op.part(data, current[0], op.at_most(end, whole), axis)
             return (
                 end,
                 *tensor_names(self.appended(packed_from_tensors(empty, current[1:]), item)),

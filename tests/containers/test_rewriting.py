@@ -244,7 +244,7 @@ def test_graphs_beside_sequences(node: str, changed: bool) -> None:
 # SplitToSequence
 
 
-@pytest.mark.parametrize("target", [10, 9])
+@pytest.mark.parametrize("target", [10, 9, 8, 7])
 @pytest.mark.parametrize("given", ["by", "sizes"])
 @pytest.mark.parametrize("axis", [0, -1])
 def test_split_at_run_time(target: int, given: str, axis: int) -> None:

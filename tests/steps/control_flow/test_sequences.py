@@ -32,6 +32,7 @@ def test_a_part_of_a_known_sequence(target: int, split: str, at: str) -> None:
     )
     result = converts(source, target, {"x": X}, exact=True)
     assert not any("Sequence" in op_type for op_type in op_types(result))
+    assert "Loop" not in op_types(result)
 
 
 def test_a_part_of_a_tensor_of_unknown_size() -> None:
