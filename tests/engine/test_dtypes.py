@@ -123,6 +123,27 @@ def test_an_interface_of_bfloat16_cannot_be_kept_below_the_opset_that_it_came_wi
     assert op_types(made) == ["Cast", "Neg", "Cast"]
 
 
+def test_an_interface_that_is_cast_already_is_kept_without_another_cast() -> None:
+    options = {"dtypes": {"float": "float16"}, "keep_interface": True}
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2] x, float[2] u) => (float[2] y, float[2] z)
+        { h = Cast<to = 10>(x) a = Neg(u) y = Cast<to = 1>(h) z = Cast<to = 1>(a) b = Neg(z) }""")
+    made = onnxreduce_cli.convert(source, **options)
+    # z is read inside, where it is of the new dtype.
+    assert op_types(made) == ["Cast", "Cast", "Neg", "Cast", "Cast", "Neg", "Cast"]
+    assert onnxreduce_cli.convert(made, **options) == made
+
+
+@pytest.mark.parametrize("opset", [5, 6])
+def test_an_interface_is_cast_as_the_opset_writes_it(opset: int) -> None:
+    source = model(f"""<ir_version: 3, opset_import: ["" : {opset}]>
+        g (float[2] x) => (float[2] y) {{ y = Neg(x) }}""")
+    made = onnxreduce_cli.convert(source, dtypes={"float": "double"}, keep_interface=True)
+    cast = [helper.get_attribute_value(node.attribute[0]) for node in made.graph.node[::2]]
+    assert cast == ([b"DOUBLE", b"FLOAT"] if opset < 6 else [11, 1])
+    np.testing.assert_array_equal(run(made, {"x": X[0, :2]})["y"], -X[0, :2])
+
+
 def test_casts_are_in_the_order_of_inputs() -> None:
     names = [f"x{index}" for index in range(9)]
     source = model(f"""<ir_version: 8, opset_import: ["" : 13]>

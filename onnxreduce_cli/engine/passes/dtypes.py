@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.options import dtype_pairs
-from onnxreduce_cli.engine.passes.interface import cast_interface
+from onnxreduce_cli.engine.passes.interface import cast_interface, cast_values
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.file.byte_ranges import FileRange, RecodedRange
@@ -94,7 +94,8 @@ def _change(document: Document, before: int, after: int, keep_interface: bool) -
     old, new = dtype_name(before), dtype_name(after)
     interface = _values_of_dtype(model.graph, before)
     names = [name for _, name in interface]
-    change = DtypeChange(model, before, after, names if keep_interface else ())
+    cast = cast_values(model) if keep_interface else frozenset()
+    change = DtypeChange(model, before, after, names if keep_interface else (), cast)
     lost = _count_underflows(document, change.tensors, before, after)
     widths = numpy_dtype(before).itemsize, numpy_dtype(after).itemsize
     moved = recode(document, change.tensors, widths, recoding(before, after))
@@ -108,7 +109,9 @@ def _change(document: Document, before: int, after: int, keep_interface: bool) -
     casts: tuple[str, ...] = ()
     names_text = listed([f"{what} {name}" for what, name in interface])
     if keep_interface and interface:
-        found = cast_interface(model, dict.fromkeys(names), before, after)
+        found = cast_interface(
+            model, dict.fromkeys(name for name in names if name not in cast), before, after
+        )
         changes, casts = (*changes, *found.changes), found.casts
         lines.append(f"{old} still, by Cast: {names_text}")
     elif interface:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from onnx import GraphProto, ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.model.graph.dead_values import names_read
+from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope, by_root, scopes, subgraphs
 
@@ -26,6 +27,25 @@ class CastInterface:
 
     casts: tuple[str, ...]
     changes: tuple[Change, ...]
+
+
+def cast_values(model: ModelProto) -> frozenset[str]:
+    """Return the inputs of a model that only Casts read, and the outputs that only a Cast makes.
+
+    They have their Casts already: their dtypes may stay whatever the other values become.
+    """
+    graph = model.graph
+    tree = by_root(found := scopes(model))[id(found[0])]
+    casts = [node for node in graph.node if node.op_type == "Cast" and is_default(node.domain)]
+    of_casts = {id(node) for node in casts}
+    outputs = {item.name for item in graph.output}
+    read = {name for scope in tree[1:] for name in scope.outputs}
+    for scope in tree:
+        read.update(n for node in scope.nodes if id(node) not in of_casts for n in node.input)
+    taken = {node.input[0] for node in casts} & {item.name for item in graph.input}
+    read_by_casts = {node.input[0] for node in casts}
+    given = {node.output[0] for node in casts} & outputs
+    return frozenset((taken - read - outputs) | (given - read - read_by_casts))
 
 
 def cast_interface(
@@ -57,8 +77,11 @@ def cast_interface(
     for tensor in graph.initializer:
         if tensor.name not in inputs:
             tensor.name = renamed.get(tensor.name, tensor.name)
-    first = [_cast(name, renamed[name], inner) for name in taken]
-    last = [_cast(renamed[name], name, outer) for name in given]
+    opset = tree[0].opset or 0
+    first = [_cast(name, renamed[name], inner, opset) for name in taken]
+    last = [_cast(renamed[name], name, outer, opset) for name in given]
+    if opset < 6:
+        _state_cast_inputs(graph, {name: renamed[name] for name in taken}, inner)
     left = list(first)
     changes = tuple(
         _change(scope, node, after, *((left, last) if scope is tree[0] else ([], [])))
@@ -107,8 +130,18 @@ def _change(
     )
 
 
-def _cast(before: str, after: str, dtype: int) -> NodeProto:
-    return helper.make_node("Cast", [before], [after], name=f"{after}_cast", to=dtype)
+def _cast(before: str, after: str, dtype: int, opset: int) -> NodeProto:
+    to = dtype if opset >= 6 else TensorProto.DataType.Name(dtype)  # Before 6 it is a text.
+    return helper.make_node("Cast", [before], [after], name=f"{after}_cast", to=to)
+
+
+def _state_cast_inputs(graph: GraphProto, cast: dict[str, str], dtype: int) -> None:
+    """Add the types of inputs that were cast, which inference does not find before opset 6."""
+    for item in graph.input:
+        if item.name in cast:
+            info = graph.value_info.add(name=cast[item.name])
+            info.type.CopyFrom(item.type)
+            info.type.tensor_type.elem_type = dtype
 
 
 def _copy(node: NodeProto) -> NodeProto:

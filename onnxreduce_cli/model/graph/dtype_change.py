@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,14 @@ class DtypeChange:
         edits: descriptions of the edits of each node, by its identity.
     """
 
-    def __init__(self, model: ModelProto, before: int, after: int, kept: Iterable[str]) -> None:
+    def __init__(
+        self,
+        model: ModelProto,
+        before: int,
+        after: int,
+        kept: Iterable[str],
+        cast: Collection[str] = (),
+    ) -> None:
         """Edit a model, in place.
 
         Args:
@@ -63,7 +70,9 @@ class DtypeChange:
             before: the dtype to replace.
             after: the dtype to put in its place.
             kept: inputs and outputs of the main graph that keep their dtype.
+            cast: the outputs among them that a Cast makes, which is left as it is.
         """
+        self._cast = frozenset(cast)
         self._before, self._after = before, after
         self._parameters = _parameters(model)
         self._keys = {function_key(function): function for function in model.functions}
@@ -125,7 +134,9 @@ class DtypeChange:
             for attribute in container.attribute_proto:
                 self._change_attribute(attribute, attribute.name in named)
         for node in container.node:
-            if not fixed.intersection(node.output) or node.op_type != "Constant":
+            is_fixed = node.op_type == "Constant" and fixed.intersection(node.output)
+            is_last = node.op_type == "Cast" and kept and self._cast.intersection(node.output)
+            if not is_fixed and not is_last:
                 self._change_node(node)
 
     def _change_type(self, proto: TypeProto) -> None:
