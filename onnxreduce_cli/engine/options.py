@@ -225,6 +225,8 @@ class Options:
     def contracted(self) -> frozenset[str]:
         """Return the operators that `contract` names, by themselves or by a group.
 
+        Those that are to be expanded are left out: they would come back in a second conversion.
+
         Raises:
             UsageError: there is no such operator or group.
         """
@@ -232,7 +234,7 @@ class Options:
             return frozenset()
         from onnxreduce_cli.idioms.registry import operators
 
-        return operators(self.contract)
+        return operators(self.contract) - frozenset(self.expand)
 
 
 #: The options of a conversion without special requests.

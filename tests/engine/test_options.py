@@ -149,3 +149,8 @@ def test_options_that_make_no_sense_are_refused(options: Options, reason: str) -
 def test_options_that_make_sense(options: Options) -> None:
     options.validate()
     assert options.changes_anything
+
+
+def test_what_is_to_be_expanded_is_not_contracted() -> None:
+    assert "ReduceL1" in Options(13, contract=["all"]).contracted()
+    assert "ReduceL1" not in Options(13, contract=["all"], expand=["ReduceL1"]).contracted()
