@@ -125,6 +125,8 @@ def main() -> None:
     print(f"one again: python -m tests.fuzz {again} --only NUMBER", flush=True)
     tally = search(seed, made, count=count, seconds=options.seconds, record=options.record)
     tally.show()
+    if not tally.ends.get("exit code 0"):
+        sys.exit("no command succeeded: this has tested nothing")
     sys.exit(1 if tally.failed else 0)
 
 

@@ -38,6 +38,12 @@ _OPSETS = (1, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 25
 _OPTIONS = (
     ("--emulate",), ("--emulate",), (), ("--contract", "all"), ("--contract", "all", "--emulate"),
     ("--expand", "LayerNormalization", "--expand", "Gelu", "--expand", "ReduceL2", "--emulate"),
+    ("--dtype", "float=float16"), ("--dtype", "float=double", "--keep-interface"),
+    ("--dim", "N=2"), ("--dim", "batch=1"),
+)  # fmt: skip
+#: A list of operators, which excludes a runtime.
+_ALLOWED = (
+    "--allow-ops", "Add,Sub,Mul,Div,Sqrt,Exp,Max,Where,Less,Gather,MatMul,Reshape,Transpose,Cast",
 )  # fmt: skip
 
 
@@ -89,7 +95,8 @@ def mutant(seed: int, number: int) -> Mutant:
     if "--for" in arguments:
         arguments += [rng.choice(_RUNTIMES), *rng.choice(_OPTIONS)]
     elif command == "convert":
-        arguments += ["--opset", str(rng.choice(_OPSETS)), *rng.choice(_OPTIONS)]
+        options = rng.choice((*_OPTIONS, _ALLOWED))
+        arguments += ["--opset", str(rng.choice(_OPSETS)), *options]
     if rng.random() < 0.2:
         arguments.append("--json")
     return Mutant(content, command, tuple(arguments), seed_model if command == "diff" else None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import onnx
 from hypothesis import strategies as st
 from onnx import ModelProto, helper
@@ -34,18 +36,20 @@ class Case:
     Attributes:
         model: a model.
         feeds: by the names of its inputs, and of the initializers that the caller overrides.
-        target: the opset to reach.
+        target: the opset to reach; None for the one that is best for a runtime.
         check: whether to convert with the check of each site.
         sized: whether no value has a size of 0, of which ONNX Runtime gets some shapes wrong.
         options: more of what `convert` is told.
+        largest: the largest number among its values; infinite where one is not finite.
     """
 
     model: ModelProto
     feeds: dict[str, Array]
-    target: int
+    target: int | None
     check: bool
     sized: bool
     options: dict[str, Any]
+    largest: float
 
 
 def add_nodes(drawing: Drawing, count: int) -> None:
@@ -79,7 +83,13 @@ def cases(draw: st.DrawFn) -> Case:
     target = draw(st.integers(1, NEWEST))
     sized = all(known.array.size for known in drawing.pool)
     check, options = draw(st.booleans()), _options(draw, drawing, target)
-    return Case(_model(drawing), drawing.feeds, target, check, sized, options)
+    largest = max((_largest(known.array) for known in drawing.pool), default=0.0)
+    return Case(_model(drawing), drawing.feeds, target, check, sized, options, largest)
+
+
+def _largest(array: Array) -> float:
+    doubles = array.astype(np.float64)
+    return float(np.abs(doubles).max(initial=0.0)) if np.isfinite(doubles).all() else math.inf
 
 
 def _options(draw: st.DrawFn, drawing: Drawing, target: int) -> dict[str, Any]:

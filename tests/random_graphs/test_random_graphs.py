@@ -8,13 +8,19 @@ import pytest
 from onnx import ModelProto, helper
 
 import onnxreduce_cli
-from tests.random_graphs.__main__ import search
+from tests.random_graphs.__main__ import WRONG, search
 from tests.random_graphs.family import REDUCTIONS
-from tests.random_graphs.judge import WrongError
+from tests.random_graphs.graphs import cases
+from tests.random_graphs.whole_model import whole_model_cases
 
 
 def test_a_sample() -> None:
-    counts = search(30, 0)
+    counts = search(30, 0, cases())
+    assert counts["converted"] > 10
+
+
+def test_a_sample_with_options_for_the_whole_model() -> None:
+    counts = search(40, 0, whole_model_cases())
     assert counts["converted"] > 10
 
 
@@ -31,5 +37,4 @@ def test_what_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(onnxreduce_cli, "convert", wrong)
-    with pytest.raises(WrongError):
-        search(100, 0, shrink=False)
+    assert search(100, 0, cases(), each_one=True)[WRONG]
