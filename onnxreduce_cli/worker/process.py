@@ -16,7 +16,6 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -50,7 +49,7 @@ class TooLargeError(EndedError):
     """The worker was ended because the call took more memory than allowed."""
 
 
-class Reply(Future[Any]):
+class Reply:
     """The answer to a call, now or later.
 
     Attributes:
@@ -60,9 +59,23 @@ class Reply(Future[Any]):
     """
 
     def __init__(self, seconds: float | None = None, memory: int | None = None) -> None:
-        super().__init__()
         self.seconds, self.memory = seconds, memory
         self.since = time.monotonic()
+        self._arrived = threading.Event()
+        self._found: Any = None
+        self._error: Exception | None = None
+
+    def result(self) -> Any:
+        """Wait for the answer, and return or raise it."""
+        self._arrived.wait()
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+    def settle(self, found: Any, error: Exception | None = None) -> None:
+        """Set the answer, once."""
+        self._found, self._error = found, error
+        self._arrived.set()
 
 
 class _Connection:
@@ -91,18 +104,15 @@ class _Connection:
         try:
             with self.process.stdout as answers, suppress(EOFError, OSError, pickle.PickleError):
                 while True:
-                    failed, found = pickle.load(answers)
+                    found, error = pickle.load(answers)
                     with self.changed:
                         if self.cause is not None:
                             return
                         reply = self.pending.popleft()
                         if self.pending:
                             self.pending[0].since = time.monotonic()
-                    if failed:
-                        reply.set_exception(found)
-                    else:
-                        reply.set_result(found)
-                    del reply, found  # It may be large, and nothing may come for long.
+                    reply.settle(found, error)
+                    del reply, found, error  # It may be large, and nothing may come for long.
         finally:
             how = self.cause or EndedError(_exit_text(_wait(self.process)))
             with self.changed:
@@ -110,7 +120,7 @@ class _Connection:
                 self.changed.notify_all()
             begun = True
             for reply in self.pending:
-                reply.set_exception(how if begun else UnansweredError())
+                reply.settle(None, how if begun else UnansweredError())
                 # A worker that cannot start must not be started again and again.
                 begun = reply is self.hello
 
@@ -237,7 +247,7 @@ class Worker:
         deferred, self.deferred = self.deferred, []
         with self._connection.changed:
             if self._connection.closed:
-                reply.set_exception(UnansweredError())
+                reply.settle(None, UnansweredError())
                 return reply
             self._connection.pending.append(reply)
             self._connection.changed.notify_all()

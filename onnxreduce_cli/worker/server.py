@@ -40,7 +40,7 @@ def serve() -> None:
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     for name in sys.argv[1:]:
         import_module(name)
-    answer: tuple[bool, Any] = (False, None)
+    answer: tuple[Any, Exception | None] = (None, None)
     with suppress(OSError):  # The caller has ended.
         while True:
             pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
@@ -53,15 +53,15 @@ def serve() -> None:
             del calls
 
 
-def _answer(calls: list[Call]) -> tuple[bool, Any]:
-    """Make calls, and return whether one failed, and its exception or the last result."""
+def _answer(calls: list[Call]) -> tuple[Any, Exception | None]:
+    """Make calls, and return the last result, or the exception of the one that failed."""
     found = None
     try:
         for function, arguments in calls:
             found = function(*arguments)
     except Exception as error:  # It is raised where the call came from.
-        return True, _portable(error)
-    return False, found
+        return None, _portable(error)
+    return found, None
 
 
 def _portable(error: Exception) -> Exception:
