@@ -41,16 +41,31 @@ _UNUSED = {
 }
 
 
-def test_a_plain_conversion_imports_what_it_needs(tmp_path: Path) -> None:
-    source, target = tmp_path / "a.onnx", tmp_path / "b.onnx"
+#: What a conversion with checks has no use for either.
+_UNUSED_BY_CHECKS = {"concurrent.futures", "logging", "numpy.random", "onnxruntime", "psutil"}
+
+
+def converted(folder: Path, *options: str) -> list[str]:
+    """Convert a model, and return the names of the modules imported."""
+    source, target = folder / "a.onnx", folder / "b.onnx"
     text = """<ir_version: 8, opset_import: ["" : 13]>
     g (float[2,3] x) => (float[2,1] y) { a = Add(x, x) y = ReduceMean<axes=[1]>(a) }"""
     onnx.save(model(text), source)
-    options = ["--opset", "18", "--no-check", "-q", "-o", str(target)]
-    command = [sys.executable, "-c", _CONVERSION, "convert", str(source), *options]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=tmp_path)
-    names = done.stdout.split()
+    given = ["convert", str(source), "--opset", "18", *options, "-o", str(target)]
+    command = [sys.executable, "-c", _CONVERSION, *given]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=folder)
     assert target.exists()
+    return done.stdout.split()
+
+
+def test_a_plain_conversion_imports_what_it_needs(tmp_path: Path) -> None:
+    names = converted(tmp_path, "--no-check", "-q")
     assert "onnxreduce_cli.steps.reduction.reduce_sum_13_others_18" in names
     assert _UNUSED.intersection(names) == set()
     assert sum(name.startswith("onnxreduce_cli") for name in names) < 140
+
+
+def test_a_conversion_with_checks_imports_what_it_needs(tmp_path: Path) -> None:
+    names = converted(tmp_path, "-q")
+    assert "onnxreduce_cli.verification.sites.pair_check" in names
+    assert _UNUSED_BY_CHECKS.intersection(names) == set()

@@ -20,6 +20,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     draw_array,
     with_constants,
 )
+from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 from onnxreduce_cli.verification.inputs.ranges import IntegerRange, integer_ranges
 from onnxreduce_cli.verification.inputs.unfixed_dims import dim_key, required_sizes
 from onnxreduce_cli.verification.running.source import ModelSource
@@ -120,7 +121,7 @@ class Drawer:
         dims = (dim for dims_ in self._types.values() for dim in dims_ or ())
         return list(dict.fromkeys(d for d in dims if isinstance(d, int) and d > 1))[:4]
 
-    def choices(self, trial: int, rng: np.random.Generator) -> Iterator[ShapeChoice]:
+    def choices(self, trial: int, rng: RandomArrays) -> Iterator[ShapeChoice]:
         """Yield the choices of unfixed dimensions for one trial, the best tests first.
 
         Different names get different sizes of 1, 2 and an odd number, and over three trials each
@@ -166,7 +167,7 @@ class Drawer:
         self,
         choice: ShapeChoice,
         values: str,
-        rng: np.random.Generator,
+        rng: RandomArrays,
         given: Mapping[str, Any] | None = None,
         *,
         negative: bool = False,
@@ -206,7 +207,7 @@ class Drawer:
         proto: TypeProto,
         choice: ShapeChoice,
         values: str,
-        rng: np.random.Generator,
+        rng: RandomArrays,
         negative: bool,
     ) -> Any:
         kind = proto.WhichOneof("value")
@@ -230,7 +231,7 @@ class Drawer:
         proto: TypeProto,
         choice: ShapeChoice,
         values: str,
-        rng: np.random.Generator,
+        rng: RandomArrays,
         negative: bool,
     ) -> Array:
         shape = _shape(name, _dense(proto), choice)
@@ -307,7 +308,7 @@ def _bounded(
     dtype: np.dtype[Any],
     limits: tuple[IntegerRange, ...],
     choice: ShapeChoice,
-    rng: np.random.Generator,
+    rng: RandomArrays,
 ) -> Array:
     """Draw integers within all the limits, in any numeric dtype."""
     low = max(bound.low for bound in limits)
@@ -321,7 +322,7 @@ def _bounded(
     if any(bound.unique for bound in limits) and count <= high - low + 1:
         drawn = low + rng.permutation(high - low + 1)[:count]
     else:
-        drawn = rng.integers(low, high + 1, count)
+        drawn = rng.integers(low, high + 1, (count,))
     rest = [bound.rest for bound in limits if bound.rest is not None]
     if rest:
         drawn[1:] = rest[0]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnxreduce_cli.model.graph.values import finfo, iinfo, is_float, numpy_dtype
+from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +42,7 @@ def draw_array(
     shape: tuple[int, ...],
     elem_type: int,
     values: str,
-    rng: np.random.Generator,
+    rng: RandomArrays,
     *,
     negative: bool = False,
 ) -> Array:
@@ -84,20 +85,16 @@ def draw_array(
 
 def constant_drawer(seed: int = 0) -> Callable[[tuple[int, ...], int], Array]:
     """Return what draws constants of ordinary values, of a shape and a `TensorProto.DataType`."""
-    rng = np.random.default_rng(seed)
+    rng = RandomArrays(seed)
     return lambda shape, elem_type: draw_array(shape, elem_type, ORDINARY, rng)
 
 
-def _floats(
-    shape: tuple[int, ...], dtype: np.dtype[Any], values: str, rng: np.random.Generator
-) -> Array:
+def _floats(shape: tuple[int, ...], dtype: np.dtype[Any], values: str, rng: RandomArrays) -> Array:
     if values == ZEROS:
         return np.zeros(shape, dtype)
     large = {4: 1e3, 8: 1e3, 2: 1e2}.get(dtype.itemsize, 10.0)
     scale = {SMALL: 1e-3, LARGE: large}.get(values, 1.0)
-    # Narrower dtypes are rounded from float32, which is cheaper to draw.
-    wide: Any = np.float64 if dtype.itemsize == 8 else np.float32
-    drawn = np.asarray(rng.standard_normal(shape, wide) * wide(scale))
+    drawn = np.asarray(rng.standard_normal(shape) * scale)
     if dtype.itemsize == 1:
         drawn = np.clip(drawn, -large, large)
     array: Array = drawn.astype(dtype)
@@ -129,7 +126,7 @@ def special_values(dtype: np.dtype[Any], *, largest: bool = True) -> Array:
         return np.array(wanted, np.float64).astype(dtype)
 
 
-def with_constants(array: Array, constants: list[Array], rng: np.random.Generator) -> Array:
+def with_constants(array: Array, constants: list[Array], rng: RandomArrays) -> Array:
     """Put constants of the same kind, and their neighbours, among the elements of a tensor."""
     integers = array.dtype.kind in "iu"
     if not array.size or not (integers or is_float(array.dtype)):

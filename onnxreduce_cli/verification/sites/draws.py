@@ -24,6 +24,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     UNUSUAL,
     ZEROS,
 )
+from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 from onnxreduce_cli.verification.running.runtime import NumpyRunner, Runner
 from onnxreduce_cli.verification.running.single_node import single_node_model
 
@@ -63,7 +64,7 @@ def special_profile(pair: Pair) -> str:
     return ORDERED if op_types & _ORDERING else UNUSUAL
 
 
-def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
+def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: RandomArrays) -> None:
     """Set the known elements of drawn lists of sizes, in place.
 
     The shape that a Reshape reads fits its data, and the output shape that the model states.
@@ -80,9 +81,7 @@ def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> N
                 feeds[name][index] = size
 
 
-def _fit_reshape(
-    node: NodeProto, promised: Dims, feeds: dict[str, Any], rng: np.random.Generator
-) -> None:
+def _fit_reshape(node: NodeProto, promised: Dims, feeds: dict[str, Any], rng: RandomArrays) -> None:
     """Let the shape that a Reshape reads hold as many elements as its data, one of them -1 or not.
 
     Args:
@@ -109,12 +108,12 @@ def _fit_reshape(
         fixed[index] = size if rest % size == 0 else 1
         rest //= fixed[index]
     fixed[free[-1]] = rest
-    if rng.integers(2):
+    if rng.integers(0, 2):
         fixed[int(rng.choice(free))] = -1
     feeds[name] = np.array(fixed, np.int64)
 
 
-def fit_regions(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
+def fit_regions(pair: Pair, feeds: dict[str, Any], rng: RandomArrays) -> None:
     """Let the regions that a Resize or a RoiAlign takes begin before they end, within its input."""
     for node in pair.reference.graph.node:
         name = node.input[1] if node.op_type in _REGIONS and len(node.input) > 2 else ""
@@ -266,7 +265,7 @@ def _squeezed(pair: Pair) -> set[int]:
 
 
 def input_plan(
-    drawer: Drawer, rng: np.random.Generator, special: str, required: list[ShapeChoice]
+    drawer: Drawer, rng: RandomArrays, special: str, required: list[ShapeChoice]
 ) -> Iterator[tuple[list[ShapeChoice], str]]:
     """Yield for each run the choices of shapes to try in order, and the value profile."""
     if drawer.open_ranks:

@@ -18,6 +18,7 @@ from onnxreduce_cli.verification.compare.outcomes import (
     Side,
 )
 from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
+from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 from onnxreduce_cli.verification.inputs.ranges import FLOATS
 from onnxreduce_cli.verification.running.runtime import Runner
 from onnxreduce_cli.verification.running.source import ModelSource
@@ -123,7 +124,7 @@ def _wanted(
     pair: Pair, drawer: Drawer, seed: int, refusals: RefusalReasons
 ) -> Iterator[InputRequest]:
     """Yield requests for inputs, until time runs out or none are accepted of known ranks."""
-    rng = np.random.default_rng(seed)
+    rng = RandomArrays(seed)
     end = time.monotonic() + SECONDS
     times = _DRAWS if pair.promised else 1
     for choices, values in input_plan(drawer, rng, special_profile(pair), required_shapes(pair)):

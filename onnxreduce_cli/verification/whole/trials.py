@@ -31,6 +31,7 @@ from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs.drawing import LARGEST, Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import profile
+from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 from onnxreduce_cli.verification.running.isolated import (
     close_unused_models,
     end_large_worker,
@@ -96,7 +97,7 @@ class Trials:
         plan = _plan(given, reference, trials, special)
         if not all(inputs for inputs, _ in plan):
             # Raised before an executor opens the model, which may take as much memory.
-            choices = list(drawer.choices(0, np.random.default_rng(seed)))
+            choices = list(drawer.choices(0, RandomArrays(seed)))
             if all(drawer.elements(_with_small_batch(drawer, item)) > _MOST for item in choices):
                 raise _too_large(drawer, choices)
         self.random = set().union(*map(random_outputs, self.sources.values()))
@@ -138,7 +139,7 @@ class Trials:
 
         found = self._stage(key, draw, len(plan), total) or []
         if found and len(found) < len(plan):
-            raise _too_large(drawer, list(drawer.choices(0, np.random.default_rng(seed))))
+            raise _too_large(drawer, list(drawer.choices(0, RandomArrays(seed))))
         return found
 
     def _complete(self, found: Iterable[Run], steps: int, total: int) -> list[Run]:
@@ -208,14 +209,14 @@ class Trials:
 def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[InputRequest]:
     """Yield the requests for inputs, each with random numbers of its own."""
     for number, (given, values) in enumerate(plan):
-        rng = np.random.default_rng((seed, number))
+        rng = RandomArrays(seed, number)
         choices = list(drawer.choices(number, rng))
         draw = partial(_draw, drawer, given, values, rng)
         yield InputRequest(values, choices[:1] if values == "given" else choices, draw)
 
 
 def _draw(
-    drawer: Drawer, given: Inputs, values: str, rng: np.random.Generator, choice: ShapeChoice
+    drawer: Drawer, given: Inputs, values: str, rng: RandomArrays, choice: ShapeChoice
 ) -> dict[str, Any] | None:
     """Draw inputs; None where they would be too large."""
     fitting = _with_small_batch(drawer, choice)
