@@ -33,7 +33,6 @@ from onnxreduce_cli.verification.sites.site_runners import (
     open_runners,
     worker_failure,
 )
-from onnxreduce_cli.verification.sites.stabler import excuse_overflows
 
 #: Why a pair is not checked that would compute too many elements.
 TOO_LARGE = "its tensors are too large to try"
@@ -119,6 +118,8 @@ def _compared(pair: Pair, seed: int) -> PairResult:
     def complete(runs: Iterable[Run]) -> Iterator[Run]:
         for run in add_worker_outcomes(runs, runners, names):
             if pair.stabler:
+                from onnxreduce_cli.verification.sites.stabler import excuse_overflows
+
                 run.outcomes = excuse_overflows(pair, run.feeds, run.outcomes)
             yield run
 

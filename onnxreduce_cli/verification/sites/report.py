@@ -12,7 +12,6 @@ from onnx import ModelProto
 
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.compare.values import Errors
-from onnxreduce_cli.verification.inputs.files import write_inputs
 
 #: Larger errors are given as absolute ones: ULPs of results that cancel to nearly 0 are many.
 _MOST_ULPS = 64
@@ -61,6 +60,8 @@ class SiteFailure:
         onnx.save(self.after, path / "after.onnx")
         (path / "README.txt").write_text(f"{self}\n", encoding="utf-8")
         if self.inputs:
+            from onnxreduce_cli.verification.inputs.files import write_inputs
+
             write_inputs(path / "test_data_set_0", self.inputs, self.before)
 
 
