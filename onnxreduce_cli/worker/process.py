@@ -26,6 +26,10 @@ _START = "import sys; sys.path[:] = {!r}; from onnxreduce_cli.worker.server impo
 #: The seconds between two checks of a call's time and memory.
 _PAUSE = 0.02
 
+#: The seconds after which a call's memory is checked: importing psutil for that takes as long as
+#: many calls, and none fills the memory before.
+_SOON = 0.1
+
 #: The seconds that a worker may take to clean up after SIGTERM.
 _PATIENCE = 5
 
@@ -148,8 +152,7 @@ def _exceeded_limit(reply: Reply, process: subprocess.Popen[bytes]) -> EndedErro
     spent = time.monotonic() - reply.since
     if reply.seconds is not None and spent > reply.seconds:
         return LateError()
-    # The memory of a call that ends at once is not checked.
-    if reply.memory is not None and spent > _PAUSE and _resident_bytes(process) > reply.memory:
+    if reply.memory is not None and spent > _SOON and _resident_bytes(process) > reply.memory:
         return TooLargeError()
     return None
 
