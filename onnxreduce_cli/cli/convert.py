@@ -171,7 +171,7 @@ _many_options = each_of(_MANY)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
 @reporting("convert", "junit", "code_quality", "html")
-def command(
+def convert_command(
     reporter: Reporter,
     models: tuple[str, ...],
     output: str | None,

@@ -13,7 +13,7 @@ from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 @click.option("-v", "--verbose", is_flag=True, help="List each difference by itself.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
 @reporting("diff", "junit", "code_quality", "html")
-def command(reporter: Reporter, a: str, b: str, verbose: bool, quiet: bool) -> int:
+def diff_command(reporter: Reporter, a: str, b: str, verbose: bool, quiet: bool) -> int:
     """Show what differs between models A and B as graphs, whatever their nodes are called.
 
     Nothing is printed of a copy. Exit code 0: nothing differs; 1: something does; 2: wrong usage or

@@ -12,7 +12,7 @@ from onnxreduce_cli.errors import errors_about
 @click.command(name="inspect", cls=WithOptionalValues)
 @click.argument("model", type=click.Path())
 @reporting("inspect", "html")
-def command(reporter: Reporter, model: str) -> int:
+def inspect_command(reporter: Reporter, model: str) -> int:
     """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
     from onnxreduce_cli.engine.inspection import inspect
     from onnxreduce_cli.model.file.document import STREAM, load

@@ -18,15 +18,15 @@ from onnxreduce_cli.cli.reporting import report_usage_error
 from onnxreduce_cli.cli.streams import prepare_streams, say
 from onnxreduce_cli.text import joined, wrapped
 
-#: The subcommands, each in the module of this package that has its name, and their help.
+#: The subcommands: the module of this package that each is in, and its help.
 _COMMANDS = {
-    "convert": "Move a model to another opset.",
-    "diff": "Show what differs between two models as graphs.",
-    "inspect": "Show a model's opsets and operators, and which opsets it can reach.",
-    "ops": "Show the versions of operators and the steps between them.",
-    "run": "Run a model with ONNX Runtime or the built-in NumPy executor.",
-    "targets": "Show what runtimes take, and what they get wrong.",
-    "verify": "Check whether two models are the same function.",
+    "convert": ("convert", "Move a model to another opset."),
+    "diff": ("diff", "Show what differs between two models as graphs."),
+    "inspect": ("inspect", "Show a model's opsets and operators, and which opsets it can reach."),
+    "ops": ("ops", "Show the versions of operators and the steps between them."),
+    "run": ("run", "Run a model with ONNX Runtime or the built-in NumPy executor."),
+    "targets": ("targets", "Show what runtimes take, and what they get wrong."),
+    "verify": ("verify", "Check whether two models are the same function."),
 }
 
 
@@ -39,8 +39,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"onnxreduce_cli.cli.{cmd_name}")
-        command: click.Command = module.command
+        module = import_module(f"onnxreduce_cli.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -77,7 +77,7 @@ class _Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
 def _refused(error: click.UsageError, typed: list[str]) -> click.UsageError:

@@ -17,7 +17,7 @@ from onnxreduce_cli.cli.streams import standard_input
     "--of", "model", type=click.Path(), metavar="MODEL", help="List the operators of a model."
 )
 @reporting("ops")
-def command(reporter: Reporter, operator: str | None, model: str | None) -> int:
+def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> int:
     """Show the versions of OPERATOR, or of all, and the steps up and down between them.
 
     What --of prints is a file for convert --allow-ops.

@@ -28,7 +28,7 @@ from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 )
 @limit_options
 @reporting("run")
-def command(
+def run_command(
     reporter: Reporter,
     model: str,
     executor: str,

@@ -11,7 +11,7 @@ from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 @click.command(name="targets", cls=WithOptionalValues)
 @click.argument("runtime", required=False, shell_complete=complete_runtimes)
 @reporting("targets")
-def command(reporter: Reporter, runtime: str | None) -> int:
+def targets_command(reporter: Reporter, runtime: str | None) -> int:
     """Show what RUNTIME takes and what it gets wrong, or which runtimes are known.
 
     RUNTIME may name versions as pip does: opencv, opencv==4.6, 'onnxruntime>=1.8,<1.12'.

@@ -31,7 +31,7 @@ EXECUTORS = {
 @limit_options
 @with_settings
 @reporting("verify", "junit", "code_quality", "html")
-def command(
+def verify_command(
     reporter: Reporter,
     a: str,
     b: str | None,

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from onnxreduce_cli.cli.convert import command
+from onnxreduce_cli.cli.convert import convert_command
 from onnxreduce_cli.cli.options import parse_size
 from tests.support import model
 
@@ -79,7 +79,7 @@ def test_a_dtype_that_becomes_no_other(onnxreduce):
     ],
 )
 def test_sizes(text: str | None, expected: int | None) -> None:
-    assert parse_size(click.Context(command), command.params[0], text) == expected
+    assert parse_size(click.Context(convert_command), convert_command.params[0], text) == expected
 
 
 @pytest.fixture

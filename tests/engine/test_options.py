@@ -17,7 +17,7 @@ import pytest
 import onnxreduce
 from onnxreduce_cli.api import by_name
 from onnxreduce_cli.cli import settings
-from onnxreduce_cli.cli.convert import command
+from onnxreduce_cli.cli.convert import convert_command
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.verification.running.limits import Limits
@@ -81,7 +81,7 @@ def test_functions_take_options_of_the_same_types_and_defaults(
 
 def test_the_command_line_fills_all_options() -> None:
     """What it gives where nothing is typed is the default."""
-    context = command.make_context("convert", ["model.onnx"])
+    context = convert_command.make_context("convert", ["model.onnx"])
     given = {name: value for name, value in context.params.items() if name not in OF_THE_COMMAND}
     assert set(given) | {"check"} == set(TYPES)
     assert set(context.params) - set(given) == OF_THE_COMMAND
