@@ -23,7 +23,7 @@ _COMMANDS = {
     "convert": ("convert", "Move a model to another opset."),
     "diff": ("diff", "Show what differs between two models as graphs."),
     "inspect": ("inspect", "Show a model's opsets and operators, and which opsets it can reach."),
-    "ops": ("ops", "Show the versions of operators and the steps between them."),
+    "ops": ("showing", "Show the versions of operators and the steps between them."),
     "run": ("run", "Run a model with ONNX Runtime or the built-in NumPy executor."),
     "targets": ("targets", "Show what runtimes take, and what they get wrong."),
     "verify": ("verify", "Check whether two models are the same function."),
