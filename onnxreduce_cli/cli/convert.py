@@ -19,9 +19,9 @@ from onnxreduce_cli.cli.options import (
     preparation_options,
     type_option,
     weight_options,
+    with_settings,
 )
 from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
-from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.streams import progress_bar, say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, errors_about
 from onnxreduce_cli.text import LINE, joined, wrapped

@@ -21,11 +21,11 @@ from onnxreduce_cli.text import joined, wrapped
 #: The subcommands: the module of this package that each is in, and its help.
 _COMMANDS = {
     "convert": ("convert", "Move a model to another opset."),
-    "diff": ("diff", "Show what differs between two models as graphs."),
-    "inspect": ("inspect", "Show a model's opsets and operators, and which opsets it can reach."),
+    "diff": ("showing", "Show what differs between two models as graphs."),
+    "inspect": ("showing", "Show a model's opsets and operators, and which opsets it can reach."),
     "ops": ("showing", "Show the versions of operators and the steps between them."),
     "run": ("run", "Run a model with ONNX Runtime or the built-in NumPy executor."),
-    "targets": ("targets", "Show what runtimes take, and what they get wrong."),
+    "targets": ("showing", "Show what runtimes take, and what they get wrong."),
     "verify": ("verify", "Check whether two models are the same function."),
 }
 

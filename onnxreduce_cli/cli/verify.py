@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from onnxreduce_cli.cli.options import comparing_options, limit_options
+from onnxreduce_cli.cli.options import comparing_options, limit_options, with_settings
 from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
-from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.streams import progress_bar
 from onnxreduce_cli.text import LINE, wrapped
 

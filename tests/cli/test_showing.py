@@ -1,21 +1,20 @@
-"""`onnxreduce inspect`, `ops`, `run` and `verify`."""
+"""`onnxreduce inspect`, `diff`, `ops` and `targets`."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
 
-import onnxreduce_cli
 from tests.support import model
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-SEGMENTATION = SAMPLES / "segmentation_opset11.onnx"
 REDUCTIONS = SAMPLES / "reductions_opset18.onnx"
+
+TEXT = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,3] x) => (float[2,3] y) { [first] s = Abs(x)  [second] y = Softmax<axis = -1>(s) }"""
 
 
 def test_inspect(onnxreduce):
@@ -83,118 +82,6 @@ def test_ops_of_a_model(onnxreduce, tmp_path):
     assert "--allow-ops has no com.microsoft.Gelu, which is not converted" in refused.err
 
 
-@pytest.mark.parametrize("executor", ["numpy", "onnxruntime"])
-def test_run(onnxreduce, tmp_path, executor):
-    inputs = SAMPLES / "reductions_opset18.npz"
-    kept = tmp_path / "out.npz"
-    call = ("run", REDUCTIONS, "--executor", executor, "--inputs", inputs)
-    assert onnxreduce(*call, "-o", kept).code == 0
-    expected = onnxreduce_cli.run(str(REDUCTIONS), dict(np.load(inputs)), executor=executor)
-    with np.load(kept) as found:
-        assert list(found) == list(expected)
-        for name in found:
-            assert np.array_equal(found[name], expected[name])
-    result = onnxreduce(*call)
-    assert all(name in result.out for name in expected)
-
-
-def test_run_leaves_a_device_alone(onnxreduce, tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    inputs = SAMPLES / "reductions_opset18.npz"
-    result = onnxreduce("run", REDUCTIONS, "--inputs", inputs, "-o", pipe)
-    assert result.code == 2
-    assert "It is no regular file" in result.err
-    assert pipe.is_fifo()
-
-
-def test_run_of_what_is_no_tensor(onnxreduce, tmp_path):
-    path, kept = tmp_path / "rows.onnx", tmp_path / "out.npz"
-    text = """<ir_version: 8, opset_import: ["" : 13]> g () => (seq(float[1]) rows, float[2] x) {
-        x = Constant <value = float[2] {1, 2}> ()  rows = SplitToSequence <axis = 0> (x)
-    }"""
-    onnx.save(model(text), path)
-    assert "rows: sequence" in onnxreduce("run", path).out
-    result = onnxreduce("run", path, "-o", kept)
-    assert result.code == 2
-    assert "output 'rows' is no tensor, which an .npz file cannot hold" in result.err
-    assert not kept.exists()
-
-
-def test_run_takes_one_set_of_inputs(onnxreduce, tmp_path):
-    sets = tmp_path / "sets"
-    for number in range(2):
-        folder = sets / f"test_data_set_{number}"
-        folder.mkdir(parents=True)
-        tensor = onnx.numpy_helper.from_array(np.ones((1, 2), np.float32), "x")
-        (folder / "input_0.pb").write_bytes(tensor.SerializeToString())
-    path = tmp_path / "m.onnx"
-    text = """<ir_version: 8, opset_import: ["" : 13]>
-        g (float[1,2] x) => (float[1,2] y) { y = Relu(x) }"""
-    onnx.save(model(text), path)
-    result = onnxreduce("run", path, "--inputs", sets)
-    assert result.code == 2
-    assert "holds 2 sets of inputs; name one" in result.err
-    assert onnxreduce("run", path, "--inputs", sets / "test_data_set_1").code == 0
-
-
-def test_run_without_inputs(onnxreduce):
-    result = onnxreduce("run", REDUCTIONS)
-    assert result.code == 2
-    assert "input0" in result.err
-
-
-def test_verify_a_conversion(onnxreduce, tmp_path):
-    target = tmp_path / "out.onnx"
-    assert onnxreduce("convert", SEGMENTATION, "--opset", 13, "-o", target).code == 0
-    result = onnxreduce("verify", SEGMENTATION, target)
-    assert result.code == 0
-    assert result.out.startswith("EQUIVALENT")
-    report = json.loads(onnxreduce("verify", SEGMENTATION, target, "--json").out)
-    assert report["equivalent"] is True
-    assert onnxreduce("verify", SEGMENTATION, "--executor", "both").code == 0
-
-
-def test_verify_finds_a_difference(onnxreduce, tmp_path):
-    wrong = onnx.load(SEGMENTATION)
-    (softmax,) = (node for node in wrong.graph.node if node.op_type == "Softmax")
-    softmax.attribute[0].i = 1
-    wrong_path = tmp_path / "wrong.onnx"
-    onnx.save(wrong, wrong_path)
-    result = onnxreduce("verify", SEGMENTATION, wrong_path, "--save-failure", tmp_path / "kept")
-    assert result.code == 1
-    assert result.out.startswith("NOT EQUIVALENT")
-    assert "(Softmax)" in result.out
-    assert (tmp_path / "kept" / "input_0.pb").exists()
-    replay = ("verify", SEGMENTATION, wrong_path, "--inputs", tmp_path / "kept")
-    assert onnxreduce(*replay, "--trials", 1).code == 1
-
-
-def test_verify_usage(onnxreduce, tmp_path):
-    assert onnxreduce("verify", tmp_path / "none.onnx").code == 2
-    result = onnxreduce("verify", SEGMENTATION, "--dim", "batch")
-    assert result.code == 2
-    assert "name=size" in result.err
-    result = onnxreduce("verify", SEGMENTATION, "--dim", "nothing=3")
-    assert result.code == 2
-    for option in ("--trials=0", "--seed=-1", "--rtol=-1", "--atol=nan", "--ulp=-1"):
-        result = onnxreduce("verify", SEGMENTATION, option)
-        assert result.code == 2
-        assert option.partition("=")[0] in result.err
-
-
-def test_verify_that_nothing_can_run(onnxreduce, tmp_path):
-    path = tmp_path / "m.onnx"
-    onnx.save(
-        onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18, "far" : 1]>
-            g (float[2] x) => (float[2] y) { y = far.Away(x) }"""),
-        path,
-    )
-    result = onnxreduce("verify", path)
-    assert result.code == 3
-    assert "nothing is known" in result.out
-
-
 def test_targets(onnxreduce) -> None:
     every = onnxreduce("targets")
     assert every.code == 0
@@ -206,3 +93,46 @@ def test_targets(onnxreduce) -> None:
     unknown = onnxreduce("targets", "opencw")
     assert (unknown.code, unknown.out) == (2, "")
     assert "did you mean opencv?" in unknown.err
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model(TEXT), "a.onnx")
+    onnx.save(model(TEXT), "same.onnx")
+    onnx.save(model(TEXT.replace("-1", "0")), "b.onnx")
+    odd = model(TEXT)
+    odd.graph.node[0].name = "first\x1b[2J\nequal"
+    odd.graph.node[0].op_type = "Neg"
+    onnx.save(odd, "odd.onnx")
+
+
+@pytest.mark.usefixtures("models")
+def test_the_exit_code_is_that_of_diff(onnxreduce):
+    same = onnxreduce("diff", "a.onnx", "same.onnx")
+    assert (same.code, same.out, same.err) == (0, "", "")
+    result = onnxreduce("diff", "a.onnx", "b.onnx")
+    assert result.code == 1
+    assert result.out == "a.onnx -> b.onnx: nodes: 1 changed\n  1 Softmax: axis -1 → 0: second\n"
+    assert onnxreduce("diff", "a.onnx", "b.onnx", "-q").out == ""
+    result = onnxreduce("diff", "a.onnx", "nothing.onnx")
+    assert result.code == 2
+    assert "nothing.onnx" in result.err
+
+
+@pytest.mark.usefixtures("models")
+def test_json(onnxreduce):
+    result = onnxreduce("diff", "a.onnx", "b.onnx", "--json")
+    assert result.code == 1
+    found = json.loads(result.out)
+    assert found["differs"]
+    assert found["changes"][0]["edits"] == ["axis -1 → 0"]
+    assert json.loads(onnxreduce("diff", "a.onnx", "same.onnx", "--json").out)["changes"] == []
+
+
+@pytest.mark.usefixtures("models")
+def test_what_names_hold_does_not_reach_the_terminal(onnxreduce):
+    result = onnxreduce("diff", "odd.onnx", "a.onnx")
+    assert "\x1b" not in result.out
+    assert "first\\x1b[2J\\nequal" in result.out
+    assert all(len(line) <= 100 for line in result.out.splitlines())
