@@ -177,6 +177,3 @@ _RULES |= {
 }
 
 _OPERATORS = frozenset(op_type for _, op_type in _RULES)
-
-#: The operators of the default domain that are replaced.
-REPLACED = frozenset(op_type for domain, op_type in _RULES if not domain)
