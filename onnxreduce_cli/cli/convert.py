@@ -329,6 +329,10 @@ def _convert_one(
             copying=copying,
             observer=draw if reporter.draws else None,
         )
+    if options.check or options.verify:
+        from onnxreduce_cli.worker.process import kill_current
+
+        kill_current()  # It gives its memory back while the result is shown.
     reporter.content = lambda: _conversions(source, done, dry_run=options.dry_run)
     if options.dry_run:
         _show_plan(reporter, done, verbose=verbose, quiet=quiet)

@@ -196,6 +196,7 @@ class Worker:
             OSError: the system starts no process.
         """
         self.deferred: list[Call] = []
+        self._killed = False
         self._owner = os.getpid()
         with _interrupts_blocked():
             process = subprocess.Popen(
@@ -217,6 +218,7 @@ class Worker:
         """True if calls can be sent: after a fork, only in the process that started it."""
         return (
             self._owner == os.getpid()
+            and not self._killed
             and not self._connection.closed
             and self._process.poll() is None
         )
@@ -300,6 +302,11 @@ class Worker:
         """Ask the worker to clean up and end."""
         self._process.terminate()
 
+    def kill(self) -> None:
+        """End the worker at once, and do not wait until it has ended."""
+        self._killed = True
+        self._process.kill()
+
     def end(self) -> None:
         """End the worker at once, and wait until it has ended."""
         self._end()
@@ -380,6 +387,13 @@ def running_worker() -> Worker | None:
     """Return the worker of this thread; None if there is none."""
     found: Worker | None = getattr(_local, "worker", None)
     return found if found is not None and found.alive else None
+
+
+def kill_current() -> None:
+    """End the worker of this thread, and do not wait; `end_current` waits until it has ended."""
+    found = running_worker()
+    if found is not None:
+        found.kill()
 
 
 def end_current() -> None:

@@ -191,6 +191,15 @@ def test_a_call_that_is_interrupted_does_not_keep_the_next_waiting(worker):
     assert not worker.alive
 
 
+def test_one_that_is_killed_ends_meanwhile():
+    first = process.current_worker()
+    pid = first.pid
+    process.kill_current()
+    assert not first.alive
+    assert process.current_worker().call(same, 1) == (1,)
+    assert gone(pid)
+
+
 def test_another_one_takes_the_place_of_one_that_ended():
     first = process.current_worker()
     assert process.current_worker() is first
