@@ -179,7 +179,7 @@ class Context(NodeFacts):
 
     def state_type(self, name: str, like: ValueType) -> None:
         """Record the type of an emitted value, where shape inference cannot find it."""
-        self._workspace.facts.declare_type(self.scope, name, like)
+        self._workspace.facts.generated.declare_type(self.scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
         """Emit a copy of a node with other inputs and outputs."""
@@ -213,7 +213,7 @@ class Context(NodeFacts):
             return self.op.Constant(value=copy)
         self.initializers.append(copy)
         known = tensor_type(elem_type, tuple(dims))
-        self._workspace.facts.declare_type(self.scope, copy.name, known)
+        self._workspace.facts.generated.declare_type(self.scope, copy.name, known)
         return Value(copy.name, self)
 
     def array(self, values: Array | Sequence[int], hint: str) -> Value:
@@ -240,7 +240,7 @@ class Context(NodeFacts):
             name = self._fresh(hint)
             self._constants.add(key, name)
             self._constants.arrays[name] = (array, elem_type)
-            self._workspace.facts.define(self.scope, name, array, elem_type)
+            self._workspace.facts.generated.define(self.scope, name, array, elem_type)
         if quick is not None:
             self._constants.add(quick, name)
         return Value(name, self)
@@ -264,9 +264,9 @@ class Context(NodeFacts):
             name = self.fresh(hint)
             self._constants.add(key, name)
             self._constants.references[name] = attribute
-            self._facts.declare(self.scope, reference_node(name, attribute), 13, [name])
+            self._facts.generated.declare(self.scope, reference_node(name, attribute), 13, [name])
             ints = ValueType("tensor(int64)", TensorProto.INT64, (None,))
-            self._facts.declare_type(self.scope, name, ints)
+            self._facts.generated.declare_type(self.scope, name, ints)
         return Value(name, self)
 
     def _accept(self, node: NodeProto) -> None:
@@ -274,7 +274,7 @@ class Context(NodeFacts):
         own = list(self.node.output)
         names = [name for name in node.output if name not in own]
         self._lookups.note(more=True)
-        self._workspace.facts.declare(self.scope, node, self._opset, names)
+        self._workspace.facts.generated.declare(self.scope, node, self._opset, names)
 
 
 class Builder(Operators):

@@ -18,7 +18,7 @@ from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import ValueType
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +34,7 @@ class Workspace(NamedTuple):
         drafts: the message that new nodes are added to: that is twice as fast as one for each.
     """
 
-    facts: ConversionFacts
+    facts: Facts
     names: Names
     constants: Constants
     ir_version: int
@@ -100,7 +100,7 @@ class NodeFacts:
         return self._lookups
 
     @property
-    def _facts(self) -> ConversionFacts:
+    def _facts(self) -> Facts:
         return self._workspace.facts
 
     @property
@@ -207,7 +207,7 @@ class NodeFacts:
     def maker(self, name: str) -> NodeProto | None:
         """Return the node that computes the value, emitted or the model's; None if none does."""
         self._lookups.note(more=True)
-        emitted = self._facts.generated(self.scope, name)
+        emitted = self._facts.generated.node(self.scope, name)
         return self.producer(name) if emitted is None else emitted[1]
 
     def is_read(self, name: str) -> bool:
@@ -215,16 +215,16 @@ class NodeFacts:
         if not name:
             return False
         self._lookups.note(more=True)
-        return self._facts.model.is_read(self.scope, name)
+        return self._facts.is_read(self.scope, name)
 
     def readers(self, name: str) -> Sequence[NodeProto] | None:
         """Return the nodes that read the value; None if they are not known, as for new values."""
         if self.scope.function is not None:
             return None
         self._lookups.note(more=True)
-        if self._facts.generated(self.scope, name) is not None:
+        if self._facts.generated.node(self.scope, name) is not None:
             return None
-        return self._facts.model.readers(self.scope, name)
+        return self._facts.readers(self.scope, name)
 
     def type(self, name: str) -> ValueType | None:
         """Return the value's type as far as it is known."""
@@ -276,7 +276,7 @@ class NodeFacts:
         from onnxreduce_cli.model.types.specialisation import calls_differ
 
         self._lookups.note(more=True)
-        if calls_differ(self._facts.model, function):
+        if calls_differ(self._facts, function):
             raise Blocked(
                 f"{fact} is not the same in all calls of the function", "inline the function"
             )
@@ -347,7 +347,7 @@ class NodeFacts:
         assert attribute is not None
         self._lookups.note(types=True, more=True)
         facts, graph = self._facts, attribute.g
-        inner = facts.model.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
+        inner = facts.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
         return [facts.type(inner, output.name) for output in graph.output]
 
     def tensor(self, name: str) -> TensorProto | None:

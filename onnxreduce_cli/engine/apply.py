@@ -77,7 +77,7 @@ def _withdraw_shapes(plan: SitePlan) -> None:
     These are negative dimensions, and shapes that follow from the default value of an initializer
     that callers can override: ONNX Runtime plans its memory by the shapes that value infos state.
     """
-    stated = plan.facts.model.stated
+    stated = plan.facts.stated
     for scope in plan.input.scopes:
         forget_negative_dims(stated_in(scope.container))
     for scope in plan.input.scopes if stated.overridable else ():

@@ -29,7 +29,6 @@ from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes, reveals
 
@@ -105,7 +104,7 @@ class Conversion:
         return self._plan.input.scopes
 
     @property
-    def facts(self) -> ConversionFacts:
+    def facts(self) -> Facts:
         """The types and constants of the values in these scopes and of generated values."""
         return self._plan.facts
 

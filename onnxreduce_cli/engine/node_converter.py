@@ -21,7 +21,7 @@ from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.graph.values import kind_of
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body_writer, next_step
 from onnxreduce_cli.steps.type_constraints import fit_types
 
@@ -64,7 +64,7 @@ class NodeConverter:
     def __init__(
         self,
         scopes: Sequence[Scope],
-        facts: ConversionFacts,
+        facts: Facts,
         request: ConversionRequest,
         ir_version: int,
     ) -> None:
@@ -94,7 +94,7 @@ class NodeConverter:
         if request.contract:
             from onnxreduce_cli.engine.contraction import Contractor
 
-            self._contractor = Contractor(facts.model, request.contract, request.target)
+            self._contractor = Contractor(facts, request.contract, request.target)
 
     @property
     def near_misses(self) -> Sequence[NearMiss]:
@@ -310,7 +310,7 @@ class NodeConverter:
                 continue
             inner = Scope(graph, scope, opset, f"{emitted.name}.{name}", subgraph=True)
             for item in inner.nodes:
-                self.facts.declare(inner, item, opset, item.output)
+                self.facts.generated.declare(inner, item, opset, item.output)
             for item in inner.nodes:
                 if item.op_type in GRAPH_OPERATORS:
                     self._convert_subgraphs(site, inner, item, opset, crossing)

@@ -21,7 +21,6 @@ from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.imports import unread_everywhere
 from onnxreduce_cli.model.graph.ir_version import choose
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import RewrittenNode
@@ -57,7 +56,7 @@ class SitePlan:
         """Plan the conversion of every node of the model to the target."""
         self.input = model_input
         self.request = request
-        self.facts = ConversionFacts(model_input.facts)
+        self.facts = model_input.facts.extended()
         self.soundness = Soundness(model_input.facts)
         self.ir_version, self.ir_version_reason = choose(
             request.options.ir_version, model_input.model, model_input.scopes, request.target

@@ -15,7 +15,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import kind_of
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 
 #: Before this opset Reshape's inference gives no rank if the shape is computed.
 _RESHAPE_INFERS = 14
@@ -30,7 +30,7 @@ def lacks_inference(node: NodeProto, target: int) -> bool:
 
 
 def uninferred_types(
-    facts: ConversionFacts,
+    facts: Facts,
     target: int,
     scope: Scope,
     nodes: Sequence[NodeProto],
@@ -57,7 +57,7 @@ def state_types(graph: GraphProto, infos: Sequence[ValueInfoProto]) -> None:
 
 
 def types_to_state(
-    facts: ConversionFacts,
+    facts: Facts,
     target: int,
     scopes: Sequence[Scope],
     sites: Iterable[Site],
@@ -119,7 +119,7 @@ def _uninferred(
     }
 
 
-def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
+def _scanned_types(facts: Facts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
     """Return the types of Scan inputs, and of Reshape outputs in bodies, that are not stated.
 
     ONNX Runtime must know the ranks of a Scan body's outputs, which follow from these.

@@ -8,18 +8,36 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from onnx import NodeProto
 
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 from onnxreduce_cli.model.graph.values import elem_type_of
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts, UnknownValue
+from onnxreduce_cli.model.types.facts import Facts
 
 #: An example of dimensions.
 _SHAPE = "[N,3,224]"
 
 
-def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ...]:
+class UnknownValue(NamedTuple):
+    """A value whose type, or rank, is unknown although those of its node's inputs are known.
+
+    Attributes:
+        scope: its scope.
+        node: the node that makes it.
+        name: its name.
+    """
+
+    scope: Scope
+    node: NodeProto
+    name: str
+
+
+def report(blocked: Sequence[Site], facts: Facts) -> tuple[Blocker, ...]:
     """Return the blockers of nodes: one for all that depend on the same value of unknown type.
 
     A single node that depends on an operator of the default domain gets its own blocker.
@@ -43,7 +61,7 @@ def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ..
     )
 
 
-def _root_of(facts: ConversionFacts, site: Site) -> UnknownValue | None:
+def _root_of(facts: Facts, site: Site) -> UnknownValue | None:
     """Return the value whose unknown type blocks a node; None if there is none."""
     assert site.blocked is not None
     name = site.blocked.dtype_of or site.blocked.rank_of
@@ -52,10 +70,67 @@ def _root_of(facts: ConversionFacts, site: Site) -> UnknownValue | None:
     dtype = facts.kind(site.scope, name) is None
     if site.blocked.dtype_of and not dtype:
         return None  # The value is no tensor.
-    return facts.first_unknown(site.scope, name, dtype=dtype)
+    return _first_unknown(facts, site.scope, name, dtype=dtype)
 
 
-def _blocker(facts: ConversionFacts, root: UnknownValue, behind: Sequence[Site]) -> Blocker:
+def _first_unknown(facts: Facts, scope: Scope, name: str, *, dtype: bool) -> UnknownValue | None:
+    """Return the value that is the reason why the dtype or rank of another is unknown.
+
+    Args:
+        facts: the types of the values.
+        scope: where the value is read.
+        name: its name.
+        dtype: whether its dtype is unknown; otherwise its rank is.
+
+    Returns:
+        the first unknown value that it depends on, made by a node of the model; None where
+        there is none.
+    """
+    seen: set[tuple[int, str]] = set()
+    while True:
+        generated = facts.generated.node(scope, name)
+        made = generated or _maker(scope, name)
+        if made is None or (id(made[0]), name) in seen:
+            return None
+        place, node = made
+        seen.add((id(place), name))
+        following = _unknown_input(facts, place, node, dtype=dtype)
+        if following is None:
+            own = generated is None and facts.calls.function_of(node) is None
+            return UnknownValue(place, node, name) if own else None
+        scope, name = following
+
+
+def _maker(scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
+    owner = scope.resolve(name)
+    node = None if owner is None else owner.producers.get(name)
+    return None if owner is None or node is None else (owner, node)
+
+
+def _unknown_input(
+    facts: Facts, scope: Scope, node: NodeProto, *, dtype: bool
+) -> tuple[Scope, str] | None:
+    """Return a value that a node's outputs depend on and whose dtype, or rank, is unknown.
+
+    That is an input, or an output of a graph within the node.
+    """
+    if not is_default(node.domain):
+        return None
+    # The rank of Reshape's output depends on its second input alone.
+    names = node.input[1:] if node.op_type == "Reshape" and not dtype else node.input[:]
+    read = [(scope, name) for name in names if name]
+    for _, graph in subgraphs(node):
+        inner = facts.inner(graph)
+        if inner is not None:
+            read += [(inner, output.name) for output in graph.output]
+    for place, name in read:
+        known = facts.type(place, name)
+        if known is None or (not dtype and known.dims is None and known.elem_type):
+            return place, name
+    return None
+
+
+def _blocker(facts: Facts, root: UnknownValue, behind: Sequence[Site]) -> Blocker:
     node, domain = root.node, root.node.domain
     if len(behind) == 1 and is_default(domain):
         return behind[0].blocker
@@ -78,7 +153,7 @@ def _blocker(facts: ConversionFacts, root: UnknownValue, behind: Sequence[Site])
     )
 
 
-def _likely(facts: ConversionFacts, root: UnknownValue) -> str:
+def _likely(facts: Facts, root: UnknownValue) -> str:
     """Return an example of a dtype: the value's own if known, else one that its nodes take."""
     kind = facts.kind(root.scope, root.name)
     allowed = {kind} if kind is not None else facts.allowed_kinds(root.scope, root.name)

@@ -12,7 +12,6 @@ from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.forms import may_have_form
 from onnxreduce_cli.targets.requirement import Target
@@ -64,14 +63,13 @@ def default_domain_nodes(facts: Facts) -> Iterator[NodeFacts]:
 
 def node_facts_function(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
     """Return a function that gives the facts of a node of a model, by its scope and the node."""
-    known = ConversionFacts(facts)
     workspaces: dict[int, Workspace] = {}
 
     def ask(scope: Scope, node: NodeProto) -> NodeFacts:
         workspace = workspaces.get(id(scope))
         if workspace is None:
             workspace = Workspace(
-                known, Names([scope]), Constants(), facts.model.ir_version, GraphProto()
+                facts, Names([scope]), Constants(), facts.model.ir_version, GraphProto()
             )
             workspaces[id(scope)] = workspace
         return NodeFacts(node, scope, scope.opset or 0, workspace, Lookups())

@@ -14,7 +14,6 @@ from onnxreduce_cli.emit.node_facts import Lookups, Workspace
 from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import scopes
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import Facts
 
 NODE = "y = GatherND(x, i)"
@@ -28,7 +27,7 @@ def context(opset: int = 11, text: str = NODE) -> Context:
     )
     found = scopes(model)
     workspace = Workspace(
-        ConversionFacts(Facts(model, found)), Names(found), Constants(), 8, GraphProto()
+        Facts(model, found).extended(), Names(found), Constants(), 8, GraphProto()
     )
     return Context(model.graph.node[0], found[0], 12, opset, 11, "node", workspace, Lookups())
 

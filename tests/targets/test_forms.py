@@ -12,7 +12,6 @@ from onnx import GraphProto, ModelProto, TensorProto, helper
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.names import Names
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.forms import FORMS
 from tests.support import model, one_node
@@ -76,7 +75,7 @@ def forms(source: ModelProto) -> set[str]:
     (scope,) = facts.scopes
     opset = scope.opset or 0
     workspace = Workspace(
-        ConversionFacts(facts), Names([scope]), Constants(), source.ir_version, GraphProto()
+        facts.extended(), Names([scope]), Constants(), source.ir_version, GraphProto()
     )
     node = NodeFacts(scope.nodes[-1], scope, opset, workspace, Lookups())
     names = {name for name, form in FORMS.items() if form(node)}
@@ -293,7 +292,7 @@ def test_scaled_next(then: str, found: bool, overridable: bool) -> None:
         source.graph.input.append(helper.make_tensor_value_info("one", TensorProto.FLOAT, []))
     facts = admit(source)
     scope = facts.scopes[0]
-    workspace = Workspace(ConversionFacts(facts), Names(facts.scopes), Constants(), 8, GraphProto())
+    workspace = Workspace(facts.extended(), Names(facts.scopes), Constants(), 8, GraphProto())
     node = NodeFacts(scope.nodes[1], scope, 13, workspace, Lookups())
     assert FORMS["scaled next"](node) is found
     assert node.lookups.more

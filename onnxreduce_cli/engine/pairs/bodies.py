@@ -40,7 +40,7 @@ from onnxreduce_cli.model.graph.edit import Edits, apply_edits
 from onnxreduce_cli.model.graph.random_operators import is_random
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
 from onnxreduce_cli.model.graph.used_values import used_values
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 
 #: How many subgraphs there are at most around a node of a pair.
 DEEPEST = 2
@@ -94,7 +94,7 @@ def models_with_bodies(
 
 
 def _used_constants_and_types(
-    node: NodeProto, scope: Scope, facts: ConversionFacts, nesting: TruncatedNode
+    node: NodeProto, scope: Scope, facts: Facts, nesting: TruncatedNode
 ) -> tuple[dict[str, Array], dict[str, TypeProto]]:
     """Return the constants that a node reads, and the types of its other inputs, by name.
 
@@ -179,7 +179,7 @@ class _Replacement:
             return self._stand_ins[id(node)]
         holder = GraphProto(node=[node])
         for (_, graph), (_, copy) in zip(subgraphs(node), subgraphs(holder.node[0]), strict=True):
-            inner = self._conversion.facts.model.inner(graph)
+            inner = self._conversion.facts.inner(graph)
             assert inner is not None
             new = [made for item in inner.nodes for made in self.of(item, inner, copy.initializer)]
             kept = without_unread(new, [output.name for output in graph.output])
@@ -239,7 +239,7 @@ class TruncatedNode:
         stand_ins: the nodes that pass on these inputs, by the identity of the node they replace.
     """
 
-    def __init__(self, facts: ConversionFacts, node: NodeProto) -> None:
+    def __init__(self, facts: Facts, node: NodeProto) -> None:
         """Cut the node.
 
         Args:
@@ -291,7 +291,7 @@ class TruncatedNode:
 
     def _values(self, graph: GraphProto, node: NodeProto) -> Iterator[NodeProto]:
         """Yield a node for each output of a node, which passes on a new input by its name."""
-        scope = self._facts.model.inner(graph)
+        scope = self._facts.inner(graph)
         assert scope is not None
         for name in filter(None, node.output):
             known = self._facts.type(scope, name)

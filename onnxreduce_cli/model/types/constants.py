@@ -1,4 +1,4 @@
-"""Values that are the same for every run of a model, in whole or in part.
+"""Values that are the same for every run of a model, in whole or in part: this side of its facts.
 
 They come from initializers, every form of Constant, outer scopes, Identity, and small computations
 on constants and known shapes. Each value is computed once, and without recursion: a chain may be as
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from onnxreduce_cli.model.graph.values import (
     ValueType,
     numpy_dtype,
 )
+from onnxreduce_cli.model.types.generated import GeneratedValues
 
 Array = npt.NDArray[Any]
 
@@ -39,30 +40,39 @@ Work = Generator[tuple[Scope, str], Folded | None, Folded | None]
 _FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
 
 
-class KnownTypes(Protocol):
-    """The known types of a model's values; see `model.types.facts.Facts`."""
-
-    def type(self, scope: Scope, name: str) -> ValueType | None:
-        """Return a value's type; None if it is not known."""
-
-
 class KnownConstants(ABC):
-    """Values known before the run, in whole or in part; subclasses define which values.
+    """The values of a model that are known before the run, as `facts.Facts` answers for them.
 
     Attributes:
-        calls: the calls of the model's functions.
+        calls: the calls of the model's functions, and the values that they give attributes.
+        base_dir: the folder that external data is relative to.
+        generated: the values that a conversion has added.
     """
 
-    def __init__(self, calls: Calls, base_dir: str) -> None:
-        """Prepare; nothing is computed yet.
-
-        Args:
-            calls: the calls of the model's functions.
-            base_dir: the folder that external data is relative to.
-        """
+    def __init__(self, calls: Calls, base_dir: str, generated: GeneratedValues) -> None:
+        """Prepare; nothing is computed yet."""
         self.calls = calls
-        self._base_dir = base_dir
+        self.base_dir = base_dir
+        self.generated = generated
+        #: The facts of the model as given, where these extend them.
+        self._given: KnownConstants | None = None
         self._folded: dict[tuple[int, str], Folded | None] = {}
+        #: A negative number for each unknown dimension of the model, by scope, value and axis.
+        self._marks: dict[tuple[int, str, int], int] = {}
+        #: Scopes of generated graphs, kept as values are identified by them.
+        self._added: dict[int, Scope] = {}
+
+    @abstractmethod
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
+
+    @abstractmethod
+    def owns(self, scope: Scope) -> bool:
+        """Return whether a scope belongs to the model, and not to a generated graph."""
+
+    def forget(self) -> None:
+        """Drop the results computed before shape inference found more types."""
+        self._folded.clear()
 
     def constant(self, scope: Scope, name: str) -> Array | None:
         """Return a value that is the same in every run; None where there is none or it is unknown.
@@ -70,16 +80,16 @@ class KnownConstants(ABC):
         An initializer that is also a graph input is no constant: the caller may override it. An
         input of a function is a constant if every call gives the same one.
         """
-        folded = self.folded(scope, name)
+        folded = self._fold(scope, name)
         return None if folded is None else folded.constant
 
     def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
         """Return a list of integers with None for unknown ones; None if its length is unknown."""
-        folded = self.folded(scope, name)
+        folded = self._fold(scope, name)
         if folded is not None and folded.values.ndim == 1:
             pairs = zip(folded.values.tolist(), folded.known.tolist(), strict=True)
             return tuple(int(value) if known else None for value, known in pairs)
-        known_type = self._type(scope, name)
+        known_type = self.type(scope, name)
         dims = None if known_type is None else known_type.dims
         length = dims[0] if dims is not None and len(dims) == 1 else None
         # No list of axes or sizes is longer, whatever the model states.
@@ -87,11 +97,25 @@ class KnownConstants(ABC):
             return None
         return (None,) * length
 
-    def folded(self, scope: Scope, name: str) -> Folded | None:
+    def kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
+        """Return for each of a list of sizes whether it is that unknown dimension of `data`.
+
+        False for sizes known before the run; empty where nothing is known of the list.
+        """
+        folded, owner = self._fold(scope, sizes), scope.resolve(data)
+        if folded is None or folded.values.ndim != 1 or owner is None:
+            return ()
+        pairs = zip(folded.values.tolist(), folded.known.tolist(), strict=True)
+        return tuple(
+            not known and value == self._marks.get((id(owner), data, axis))
+            for axis, (value, known) in enumerate(pairs)
+        )
+
+    def _fold(self, scope: Scope, name: str) -> Folded | None:
         """Return what is known of the value that `scope` reads by a name; None if nothing is."""
         owner = self._owner(scope, name)
         if owner is None:
-            return self._from_outside(scope, name)
+            return self._fold_given(scope, name)
         # A `Value` is a string that refers to these facts, and would keep them in memory.
         name = str(name)
         key = (id(owner), name)
@@ -109,7 +133,7 @@ class KnownConstants(ABC):
                 continue
             owner = self._owner(scope, name)
             if owner is None:
-                answer = self._from_outside(scope, name)
+                answer = self._fold_given(scope, name)
                 continue
             wanted = (id(owner), name)
             answer = self._folded.get(wanted)
@@ -118,25 +142,49 @@ class KnownConstants(ABC):
                 under_way[wanted] = self._work(owner, name)
         return answer
 
-    @abstractmethod
     def _owner(self, scope: Scope, name: str) -> Scope | None:
-        """Return the scope that defines a value; None where the value is defined elsewhere."""
+        """Return the scope that defines a value, the outermost one for a generated value.
 
-    @abstractmethod
+        None where nothing does, or the facts that these extend are asked.
+        """
+        if self.generated.key(scope, name) is not None:
+            return scope.root
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        if self.owns(owner):
+            return owner if self._given is None else None
+        return self._added.setdefault(id(owner), owner)
+
+    def _fold_given(self, scope: Scope, name: str) -> Folded | None:
+        return None if self._given is None else self._given._fold(scope, name)
+
     def _work(self, owner: Scope, name: str) -> Work:
         """Compute a value from the values that it depends on."""
+        key = self.generated.key(owner, name)
+        if key is None:
+            return (yield from self._fold_in_container(owner, name))
+        if key in self.generated.arrays:
+            return Folded.whole(self.generated.arrays[key])
+        made = self.generated.nodes.get(key)
+        if made is None:
+            return None  # An initializer, which is not read.
+        return (yield from self._fold_node(made.scope, made.node, made.opset))
 
-    @abstractmethod
-    def _from_outside(self, scope: Scope, name: str) -> Folded | None:
-        """Return a value that is defined elsewhere, as far as it is known."""
-
-    @abstractmethod
-    def _type(self, scope: Scope, name: str) -> ValueType | None:
-        """Return a value's type; None if it is not known."""
-
-    @abstractmethod
     def _shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
-        """Return the output of ``Shape`` for a value of the dimensions `dims`: int64 of [rank]."""
+        """Return the output of ``Shape`` for a value of the dimensions `dims`: int64 of [rank].
+
+        Each unknown dimension of the model has a unique negative number.
+        """
+        shape = folding.shape_of(dims)
+        new = self.generated.key(scope, name) is not None
+        owner = None if new else scope.resolve(name)
+        if owner is None or not self.owns(owner):
+            return shape
+        for axis in np.flatnonzero(~shape.known).tolist():
+            key = (id(owner), name, axis)
+            shape.values[axis] = self._marks.setdefault(key, -1 - len(self._marks))
+        return shape
 
     def _fold_node(self, scope: Scope, node: NodeProto, opset: int) -> Work:
         """Fold the first output of a node of `scope`, read by the definitions of `opset`."""
@@ -171,7 +219,7 @@ class KnownConstants(ABC):
 
     def _measured(self, scope: Scope, node: NodeProto, values: dict[str, Any]) -> Folded | None:
         """Fold a Shape (int64 of [rank]) or a Size (an int64 scalar) of known dimensions."""
-        known = self._type(scope, node.input[0]) if node.input else None
+        known = self.type(scope, node.input[0]) if node.input else None
         if known is None or known.dims is None:
             return None
         if node.op_type == "Shape":
@@ -183,7 +231,7 @@ class KnownConstants(ABC):
 
     def _list_of_unknown(self, scope: Scope, name: str) -> Folded | None:
         """Return a list of unknown integers of known length; None if the length is unknown."""
-        known = self._type(scope, name)
+        known = self.type(scope, name)
         if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
             return None
         length = known.dims[0] if known.dims else None
@@ -208,7 +256,7 @@ class KnownConstants(ABC):
         if tensor.data_location != TensorProto.EXTERNAL:
             return numpy_helper.to_array(tensor)
         try:
-            return numpy_helper.to_array(tensor, self._base_dir)
+            return numpy_helper.to_array(tensor, self.base_dir)
         except (OSError, ValueError, TypeError, onnx.checker.ValidationError):
             return None  # It cannot be read; running the model reports why.
 
@@ -246,63 +294,6 @@ class KnownConstants(ABC):
             found.append(folded.constant)
         same = found and all(_identical(item, found[0]) for item in found)
         return Folded.whole(found[0]) if same else None
-
-
-class ModelConstants(KnownConstants):
-    """The values of the given model, as far as they are known before the run."""
-
-    def __init__(self, calls: Calls, types: KnownTypes, base_dir: str) -> None:
-        """Prepare; nothing is computed yet.
-
-        Args:
-            calls: the calls of the model's functions.
-            types: the known types of the model's values.
-            base_dir: the folder that external data is relative to.
-        """
-        super().__init__(calls, base_dir)
-        self._types = types
-        self._marks: dict[tuple[int, str, int], int] = {}
-
-    def forget(self) -> None:
-        """Drop all results, as more types are known now."""
-        self._folded.clear()
-
-    def shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
-        """Return a value's shape, with a unique negative number for each unknown dimension."""
-        shape, owner = folding.shape_of(dims), scope.resolve(name)
-        for axis in np.flatnonzero(~shape.known).tolist():
-            key = (id(owner), name, axis)
-            shape.values[axis] = self._marks.setdefault(key, -1 - len(self._marks))
-        return shape
-
-    def kept_dims(self, sizes: Folded | None, scope: Scope, data: str) -> tuple[bool, ...]:
-        """Return for each of a list of sizes whether it is that unknown dimension of `data`.
-
-        False for sizes known before the run; empty where nothing is known of the list.
-        """
-        owner = scope.resolve(data)
-        if sizes is None or sizes.values.ndim != 1 or owner is None:
-            return ()
-        pairs = zip(sizes.values.tolist(), sizes.known.tolist(), strict=True)
-        return tuple(
-            not known and value == self._marks.get((id(owner), data, axis))
-            for axis, (value, known) in enumerate(pairs)
-        )
-
-    def _owner(self, scope: Scope, name: str) -> Scope | None:
-        return scope.resolve(name) if name else None
-
-    def _work(self, owner: Scope, name: str) -> Work:
-        return self._fold_in_container(owner, name)
-
-    def _from_outside(self, scope: Scope, name: str) -> Folded | None:
-        return None
-
-    def _type(self, scope: Scope, name: str) -> ValueType | None:
-        return self._types.type(scope, name)
-
-    def _shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
-        return self.shape(scope, name, dims)
 
 
 def _identical(first: Array, second: Array) -> bool:

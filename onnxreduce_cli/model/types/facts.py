@@ -1,37 +1,46 @@
-"""The facts of a model as it is given, such as types and constants, each computed once on demand.
+"""What is known of the values of a model, such as types and constants, computed once on demand.
 
-Nothing here depends on the target opset, so all conversions of a model share one `Facts`. The facts
-of values that a conversion adds are in `conversion_facts`.
+Nothing that is known of the model as given depends on the target opset, so all its conversions
+share that: each extends the same `Facts` by the values that it generates.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+import onnx
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.model.gate.model import check_model
+from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.calls import Calls
+from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.overridable import StatedTypes
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, by_root, scopes
-from onnxreduce_cli.model.graph.values import ValueType, elem_type_of
-from onnxreduce_cli.model.types.constants import Array, ModelConstants
+from onnxreduce_cli.model.graph.values import (
+    ValueType,
+    common_type,
+    elem_type_of,
+    from_proto,
+    tensor_type,
+)
+from onnxreduce_cli.model.types.constants import KnownConstants
+from onnxreduce_cli.model.types.generated import GeneratedKey, GeneratedOutput, GeneratedValues
 from onnxreduce_cli.model.types.model_types import ModelTypes
-from onnxreduce_cli.model.types.node_inference import Contradictions
+from onnxreduce_cli.model.types.node_inference import Contradictions, infer_outputs
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
 
 
-class Facts:
+class Facts(KnownConstants):
     """Types, constants and calls of one model, by scope and name.
 
     Attributes:
         model: the model, which must not change while the facts are in use.
         scopes: its scopes.
-        calls: the calls of its functions, and the values that they give attributes.
-        constants: its values that are known before the run, in whole or in part.
         stated: the types that it states.
-        base_dir: the folder that external data is relative to.
     """
 
     def __init__(
@@ -49,13 +58,12 @@ class Facts:
             base_dir: the folder that external data is relative to.
             functions: the model's functions; None for the functions whose scopes are given.
         """
+        self._trees = by_root(found)
+        super().__init__(Calls(found, functions), base_dir, GeneratedValues(self._trees))
         self.model = model
         self.scopes = list(found)
-        self.calls = Calls(found, functions)
-        self.base_dir = base_dir
         #: The identities of its nodes that were found to be valid.
         self._sound: set[int] = set()
-        self._trees = by_root(found)
         self._own = {id(scope) for scope in found}
         self._by_container: dict[int, Scope] = {}
         self._unread: dict[int, frozenset[str]] = {}
@@ -63,12 +71,21 @@ class Facts:
         # Types follow from constants and constants from types. They don't hold on to each other:
         # objects that refer to themselves, and the model with them, are not freed at once.
         known = weakref.proxy(self)
-        self.constants = ModelConstants(self.calls, known, base_dir)
         graphs = [scope for scope in found if scope.function is None]
         self.stated = StatedTypes(model, graphs, self.calls)
         self._inference = ShapeInference(model, self._trees, self.calls, self.stated, known)
         self._types = ModelTypes(model, self._trees, self.stated, self._inference)
         self._contradictions = Contradictions(known, model.ir_version)
+
+    def extended(self) -> Facts:
+        """Return facts of the same model, to which one conversion adds the values it generates.
+
+        What is known of the model's own values is shared.
+        """
+        other = copy(self)
+        other.generated, other._given = GeneratedValues(self._trees), self._given or self
+        other._folded, other._added = {}, {}
+        return other
 
     # Scopes
 
@@ -79,7 +96,7 @@ class Facts:
     def inner(self, graph: GraphProto) -> Scope | None:
         """Return the scope of one of the model's own subgraphs."""
         if not self._by_container:
-            self._by_container = {id(scope.container): scope for scope in self.scopes}
+            self._by_container.update((id(scope.container), scope) for scope in self.scopes)
         return self._by_container.get(id(graph))
 
     def owns(self, scope: Scope) -> bool:
@@ -100,7 +117,7 @@ class Facts:
         self.scopes += tree
         self._own |= {id(scope) for scope in tree}
         self._trees |= by_root(tree)
-        self._by_container = {}
+        self._by_container.clear()
         self.calls.add(tree)
 
     def is_read(self, scope: Scope, name: str) -> bool:
@@ -131,7 +148,15 @@ class Facts:
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """Return the type of the value that `scope` reads by a name; None if it is not known."""
-        return self._types.type(scope, name)
+        key = self.generated.key(scope, name)
+        if key is not None:
+            if key not in self.generated.types:
+                self.generated.types[key] = self._infer(key)
+            return self.generated.types[key]
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        return self._types.type(owner, name) if self.owns(owner) else owner.declared.get(name)
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
         """Return a dense tensor's `TensorProto.DataType`; None if it is not known."""
@@ -140,11 +165,24 @@ class Facts:
 
     def kind(self, scope: Scope, name: str) -> str | None:
         """Return a value's type as schemas spell it; cheaper than `type`, without shapes."""
-        return self._types.kind(scope, name)
+        key = self.generated.key(scope, name)
+        if key is None:
+            owner = scope.resolve(name) if name else None
+            if owner is None:
+                return None
+            if self.owns(owner):
+                return self._types.kind(owner, name)
+        elif key not in self.generated.types:
+            kind = self._kind_of_inputs(key)
+            if kind is not None:
+                return kind
+        found = self.type(scope, name)
+        return None if found is None else found.kind
 
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
         """Return the types that a value of unknown type may have by the schemas of its nodes."""
-        return self._types.allowed_kinds(scope, name)
+        owner = scope.resolve(name)
+        return None if owner is None else self._types.allowed_kinds(owner, name)
 
     def contradiction(self, scope: Scope, node: NodeProto) -> str | None:
         """Return why a node of the model is invalid with the facts around it; None if it is not.
@@ -165,20 +203,78 @@ class Facts:
         """Return the same as far as it follows from the named constants, without types."""
         return self._contradictions.of_constants(scope, node, names)
 
-    # Constants
-
-    def constant(self, scope: Scope, name: str) -> Array | None:
-        """Return a value that is the same in every run, or None; see `KnownConstants.constant`."""
-        return self.constants.constant(scope, name)
-
-    def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
-        """Return a list of integers with None for unknown ones; None if its length is unknown."""
-        return self.constants.elements(scope, name)
-
     def forget(self) -> None:
         """Drop the results computed before shape inference found more types."""
         self._types.forget()
-        self.constants.forget()
+        super().forget()
+
+    # Types of generated values
+
+    def _infer(self, key: GeneratedKey) -> ValueType | None:
+        made = self.generated.nodes[key]
+        node = made.node
+        if not is_default(node.domain):
+            return None
+        if node.op_type == "If":
+            # Its branches read outer values, which the inference of a single node does not see.
+            graphs = [item.g for item in node.attribute if item.HasField("g")]
+            return common_type([self._type_within(made, graph) for graph in graphs])
+        return self._infer_node(made) or self._type_of_inputs(key)
+
+    def _type_within(self, made: GeneratedOutput, graph: GraphProto) -> ValueType | None:
+        """Return the type of a value as a branch of the If that makes it gives it."""
+        name = graph.output[made.place].name
+        own = next((item for item in self.tree(made.scope) if name in item.producers), None)
+        inner = own or Scope(graph, made.scope, made.opset, "", subgraph=True)
+        return self.type(inner, name)
+
+    def _type_of_inputs(self, key: GeneratedKey) -> ValueType | None:
+        """Return the type that an output of a node shares with an input, or that a Cast names."""
+        node, opset, scope, _ = self.generated.nodes[key]
+        to = attributes.find(node, "to") if node.op_type == "Cast" else None
+        if to is not None:
+            # There is no inference of Cast below 6, nor of one from a dtype that came later.
+            known = self.type(scope, node.input[0])
+            number = to.i if opset >= 6 else TensorProto.DataType.Value(to.s.decode())
+            return tensor_type(number, None if known is None else known.dims)
+        kind = self._kind_of_inputs(key)
+        return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)
+
+    def _kind_of_inputs(self, key: GeneratedKey) -> str | None:
+        """Return the type of an output that must be that of an input by the node's schema."""
+        if key in self.generated.kinds:
+            return self.generated.kinds[key]
+        node, opset, scope, place = self.generated.nodes[key]
+        if not is_default(node.domain):
+            return None
+        outputs = schemas.inputs_of_same_type(node.op_type, opset)
+        inputs = outputs[min(place, len(outputs) - 1)]
+        for index, name in enumerate(node.input[:]):
+            same_type = bool(name) and inputs[min(index, len(inputs) - 1)]
+            kind = self.kind(scope, name) if same_type else None
+            if kind is not None:
+                self.generated.kinds[key] = kind
+                return kind
+        return None
+
+    def _infer_node(self, made: GeneratedOutput) -> ValueType | None:
+        """Return the type that onnx's inference of a single node gives for one of its outputs."""
+        node, opset, scope, place = made
+        if node.op_type == "Scan" and opset < 9:
+            return None  # onnx 1.19 crashes there, as it infers the body.
+        try:
+            outputs = infer_outputs(self, scope, node, opset, self.model.ir_version)
+        except (
+            onnx.shape_inference.InferenceError,
+            onnx.defs.SchemaError,
+            onnx.checker.ValidationError,
+            ValueError,
+        ):
+            # It is invalid with these types, or its graphs nest deeper than onnx reads; reported
+            # where the type is needed.
+            return None
+        proto = outputs.get(node.output[place])
+        return None if proto is None else from_proto(proto)
 
 
 def admit(model: ModelProto, base_dir: str = "") -> Facts:

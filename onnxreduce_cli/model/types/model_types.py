@@ -40,30 +40,23 @@ class ModelTypes:
         self._inference = inference
         self._unified: dict[int, Unification] = {}
 
-    def type(self, scope: Scope, name: str) -> ValueType | None:
-        """Return the type of the value that `scope` reads by a name; None if it is not known."""
-        owner = scope.resolve(name) if name else None
-        if owner is None:
-            return None
+    def type(self, owner: Scope, name: str) -> ValueType | None:
+        """Return the type of a value that `owner` defines; None if it is not known."""
         declared = self._stated.type(owner, name)
         if declared is not None and declared.is_whole:
             return declared
         return merge(declared, self._inference.type(owner, name)) or self._unify(owner, name)
 
-    def kind(self, scope: Scope, name: str) -> str | None:
-        """Return a value's type as schemas spell it; cheaper than `type`, without shapes."""
-        owner = scope.resolve(name) if name else None
-        if owner is None:
-            return None
+    def kind(self, owner: Scope, name: str) -> str | None:
+        """Return the same as schemas spell it; cheaper, without shapes."""
         known = owner.declared.get(name) or self._inference.type(owner, name)
         if known is None:
             known = self._unify(owner, name)
         return None if known is None else known.kind
 
-    def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
+    def allowed_kinds(self, owner: Scope, name: str) -> frozenset[str] | None:
         """Return the types that a value of unknown type may have by the schemas of its nodes."""
-        owner = scope.resolve(name)
-        return None if owner is None else self._unification(owner.root).allowed(owner, name)
+        return self._unification(owner.root).allowed(owner, name)
 
     def forget(self) -> None:
         """Drop the results that were computed before shape inference found more types."""

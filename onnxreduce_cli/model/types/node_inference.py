@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
-from typing import Protocol
 
 import onnx
 from onnx import NodeProto, TypeProto, helper, numpy_helper
@@ -14,7 +13,7 @@ from onnxreduce_cli.model.gate import attribute_ranges
 from onnxreduce_cli.model.graph.pool_sizes import rounded_down
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
-from onnxreduce_cli.model.types.constants import Array
+from onnxreduce_cli.model.types.constants import Array, KnownConstants
 
 #: The most elements of an input whose value is given to inference: sizes, axes and the like.
 _READ = 1024
@@ -51,18 +50,8 @@ _NUMBERS: dict[str, frozenset[str]] = {
 Input = tuple[str, ValueType | None, Array | None]
 
 
-class KnownValues(Protocol):
-    """The known types and constants of a model's values."""
-
-    def type(self, scope: Scope, name: str) -> ValueType | None:
-        """Return a value's type; None if it is not known."""
-
-    def constant(self, scope: Scope, name: str) -> Array | None:
-        """Return a value that is the same in every run; None if it is not known."""
-
-
 def infer_outputs(
-    facts: KnownValues, scope: Scope, node: NodeProto, opset: int, ir_version: int
+    facts: KnownConstants, scope: Scope, node: NodeProto, opset: int, ir_version: int
 ) -> dict[str, TypeProto]:
     """Return the inferred types of a node's outputs by name, without unknown ones.
 
@@ -78,7 +67,7 @@ def infer_outputs(
 class Contradictions:
     """Finds nodes that are invalid with the known types and values of their inputs and outputs."""
 
-    def __init__(self, facts: KnownValues, ir_version: int) -> None:
+    def __init__(self, facts: KnownConstants, ir_version: int) -> None:
         """Prepare.
 
         Args:
@@ -185,7 +174,7 @@ def _has_form(form: str, shape: tuple[int, ...]) -> bool:
     return len(shape) == 1 or (not shape and form != "a list")
 
 
-def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[Input]:
+def _known_inputs(facts: KnownConstants, scope: Scope, node: NodeProto) -> list[Input]:
     """Return the known type and value of each input of a node, as far as inference reads them."""
     found: list[Input] = []
     for name in node.input:

@@ -29,9 +29,9 @@ from onnxreduce_cli.model.graph.values import (
     forget_negative_dims,
     stated_in,
 )
+from onnxreduce_cli.model.types.constants import KnownConstants
 from onnxreduce_cli.model.types.safe_inference import infer_shapes
 from onnxreduce_cli.model.types.shapes_by_values import (
-    KnownFacts,
     StatedShapes,
     candidate_indices,
     infos_by_name,
@@ -51,7 +51,7 @@ class ShapeInference:
         trees: dict[int, list[Scope]],
         calls: Calls,
         stated: StatedTypes,
-        known: KnownFacts,
+        known: KnownConstants,
     ) -> None:
         """Prepare; nothing is inferred yet.
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
 
@@ -16,27 +13,12 @@ from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import Dims, ValueType
 from onnxreduce_cli.model.types import placeholders
+from onnxreduce_cli.model.types.constants import KnownConstants
 
 #: Operators whose output's shape follows from the values of inputs.
 SHAPED_BY_VALUES = frozenset(
     {"ConstantOfShape", "Expand", "Pad", "Reshape", "Resize", "Slice", "Tile", "Upsample"}
 )
-
-
-class KnownFacts(Protocol):
-    """The known types and constants of a model's values; see `model.types.facts.Facts`."""
-
-    def type(self, scope: Scope, name: str) -> ValueType | None:
-        """Return a value's type; None if it is not known."""
-
-    def constant(self, scope: Scope, name: str) -> npt.NDArray[np.generic] | None:
-        """Return a value that is the same in every run; None if it is not known."""
-
-    def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
-        """Return a list of integers, with None for unknown ones; None if its length is unknown."""
-
-    def forget(self) -> None:
-        """Drop the results that were computed before more types were known."""
 
 
 def candidate_indices(scope: Scope) -> list[int]:
@@ -69,7 +51,7 @@ class StatedShapes:
 
     def __init__(
         self,
-        known: KnownFacts,
+        known: KnownConstants,
         calls: Calls,
         scope: Scope,
         inferred: Mapping[str, ValueType],

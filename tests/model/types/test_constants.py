@@ -5,7 +5,6 @@ from __future__ import annotations
 import onnx
 
 from onnxreduce_cli.model.graph.values import tensor_type
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from tests.model.types.known import facts_of
 from tests.support import model
 
@@ -111,7 +110,7 @@ def test_sizes_that_are_kept_whatever_they_are() -> None:
             >
         }""")
     )
-    conversion = ConversionFacts(facts)
+    conversion = facts.extended()
     assert conversion.elements(then, "shape") == (None, 3)
     assert conversion.kept_dims(then, "shape", "x") == (True, False)
     assert conversion.kept_dims(main, "x", "x") == ()

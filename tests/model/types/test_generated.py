@@ -1,13 +1,12 @@
-"""Facts of one conversion: what is known of the values that it adds ends with it."""
+"""Facts that a conversion extends: what is known of the values that it adds ends with it."""
 
 from __future__ import annotations
 
 import numpy as np
-from onnx import GraphProto, helper
+from onnx import GraphProto, NodeProto, helper
 
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import tensor_type
-from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from tests.model.types.known import facts_of
 from tests.support import model
 
@@ -20,32 +19,32 @@ SOURCE = """<ir_version: 8, opset_import: ["" : 18]>
 def test_two_conversions_give_one_name_to_different_values() -> None:
     facts, (main,) = facts_of(model(SOURCE))
     for opset, op_type, expected in ((18, "Neg", [-1, -2]), (13, "Identity", [1, 2])):
-        conversion = ConversionFacts(facts)
+        conversion = facts.extended()
         node = helper.make_node(op_type, ["given"], ["n_new"])
-        conversion.declare(main, node, opset, node.output)
+        conversion.generated.declare(main, node, opset, node.output)
         array = conversion.constant(main, "n_new")
         assert array is not None
         assert array.tolist() == expected
         assert conversion.type(main, "n_new") == tensor_type(INT64, (2,))
-        conversion.define(main, "n_one", np.array([opset]), INT64)
+        conversion.generated.define(main, "n_one", np.array([opset]), INT64)
         assert conversion.elements(main, "n_one") == (opset,)
     assert facts.type(main, "n_new") is None
     assert facts.constant(main, "n_new") is None
-    assert ConversionFacts(facts).type(main, "n_new") is None
-    assert ConversionFacts(facts).constant(main, "n_new") is None
+    assert facts.extended().type(main, "n_new") is None
+    assert facts.extended().constant(main, "n_new") is None
 
 
 def test_what_follows_from_the_model_and_from_generated_values() -> None:
     facts, (main,) = facts_of(model(SOURCE))
-    conversion = ConversionFacts(facts)
-    conversion.define(main, "n_axes", np.array([0]), INT64)
+    conversion = facts.extended()
+    conversion.generated.define(main, "n_axes", np.array([0]), INT64)
     nodes = [
         helper.make_node("Shape", ["x"], ["n_shape"]),
         helper.make_node("Unsqueeze", ["y", "n_axes"], ["n_wide"]),
         helper.make_node("Shape", ["n_wide"], ["n_sizes"]),
     ]
     for node in nodes:
-        conversion.declare(main, node, 18, node.output)
+        conversion.generated.declare(main, node, 18, node.output)
     assert conversion.type(main, "n_wide") == tensor_type(FLOAT, (1, "N", 3))
     assert conversion.kind(main, "n_wide") == "tensor(float)"
     assert conversion.elements(main, "n_sizes") == (1, None, 3)
@@ -56,7 +55,7 @@ def test_what_follows_from_the_model_and_from_generated_values() -> None:
 
 def test_values_of_generated_graphs_are_told_apart_by_their_graph() -> None:
     facts, (main,) = facts_of(model(SOURCE))
-    conversion = ConversionFacts(facts)
+    conversion = facts.extended()
     kept = []
     for value in range(20):
         # Graphs that come and go: another may stand where one stood in memory.
@@ -74,7 +73,7 @@ def inner_scope(graph: GraphProto, main: Scope) -> Scope:
 
 def test_branches_of_a_generated_if_read_values_around_them() -> None:
     facts, (main,) = facts_of(model(SOURCE))
-    conversion = ConversionFacts(facts)
+    conversion = facts.extended()
     branches = {
         name: helper.make_graph(
             [helper.make_node(op_type, ["x"], [f"n_{name}"])],
@@ -85,5 +84,29 @@ def test_branches_of_a_generated_if_read_values_around_them() -> None:
         for name, op_type in (("then_branch", "Neg"), ("else_branch", "Transpose"))
     }
     node = helper.make_node("If", ["n_condition"], ["n_out"], **branches)
-    conversion.declare(main, node, 18, node.output)
+    conversion.generated.declare(main, node, 18, node.output)
+    values = [f"n_{name}" for name in branches] + ["y"]
+    before = [conversion.generated.node(main, name) for name in values]
+    assert [found and found[1].op_type for found in before] == ["Neg", "Transpose", None]
     assert conversion.type(main, "n_out") == tensor_type(FLOAT, (None, None))
+    assert [conversion.generated.node(main, name) for name in values] == before
+
+
+def test_branches_of_the_model_that_a_new_if_takes_over_stay_the_models() -> None:
+    facts, (main, then, _) = facts_of(
+        model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N,3] x, bool c) => (float[A,B] y) {
+            y = If (c) <
+                then_branch = t () => (float[D,E] p) { p = Neg(x) },
+                else_branch = f () => (float[G,H] q) { q = Transpose(x) }
+            >
+        }""")
+    )
+    conversion = facts.extended()
+    node = NodeProto()
+    node.CopyFrom(main.nodes[0])
+    node.output[0] = "n_out"
+    conversion.generated.declare(main, node, 13, node.output)
+    assert conversion.type(main, "n_out") == tensor_type(FLOAT, (None, None))
+    assert conversion.generated.node(then, "p") is None
+    assert conversion.type(then, "p") == facts.type(then, "p")
