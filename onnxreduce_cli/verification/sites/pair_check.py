@@ -26,7 +26,7 @@ from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelSource
-from onnxreduce_cli.verification.sites.cost import estimated_work
+from onnxreduce_cli.engine.pairs.work import estimated_work
 from onnxreduce_cli.verification.sites.runs import RefusalReasons, search_inputs
 from onnxreduce_cli.verification.sites.site_runners import (
     add_worker_outcomes,

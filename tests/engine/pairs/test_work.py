@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onnxreduce_cli.verification.sites.cost import estimated_work
+from onnxreduce_cli.engine.pairs.work import estimated_work
 from tests.support import model
 
 
