@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.engine.pairs.distinct import distinct_sites
 from onnxreduce_cli.model.file.document import load
-from onnxreduce_cli.verification.inputs.profiles import constant_drawer
-from onnxreduce_cli.verification.sites.checking import check_sites
 
 MODELS = Path(__file__).parents[1] / "tests" / "data" / "models"
 TARGETS = (11, 13, 21)
@@ -29,7 +27,7 @@ def main() -> None:
                 if conversion.blockers or not conversion.sites:
                     continue
                 start = time.perf_counter()
-                report = check_sites(distinct_sites(conversion, constant_drawer()))
+                report = check_sites(conversion)
                 seconds = time.perf_counter() - start
                 key = f"{path.stem} to {target}"
                 best = rows[key][1] if number > 1 else seconds

@@ -25,13 +25,9 @@ import onnxreduce_cli
 from onnxreduce_cli import executor, schemas
 from onnxreduce_cli.emit.builder import fill
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.pairs.distinct import distinct_sites
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
 from onnxreduce_cli.model.types.facts import admit
-from onnxreduce_cli.verification.inputs.profiles import constant_drawer
-from onnxreduce_cli.verification.sites import checking as sites
-from onnxreduce_cli.verification.sites.report import SiteReport
 
 ort.set_default_logger_severity(4)
 
@@ -55,11 +51,6 @@ def conversions(found: ModelProto) -> list[Conversion]:
     facts = admit(found)
     opsets = range(1, schemas.newest_opset() + 1)
     return [Conversion(found, opset, facts=facts) for opset in opsets]
-
-
-def check_sites(conversion: Conversion, **options: Any) -> SiteReport:
-    """Check each distinct site of a conversion that is not applied yet."""
-    return sites.check_sites(distinct_sites(conversion, constant_drawer()), **options)
 
 
 def several_times(found: ModelProto, times: int) -> ModelProto:

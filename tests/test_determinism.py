@@ -13,18 +13,16 @@ OWN = Path(__file__).parent / "data" / "models"
 _CONVERT = """
 import hashlib, pathlib, sys
 import onnx
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.engine.pairs.distinct import distinct_sites
-from onnxreduce_cli.verification.inputs.profiles import constant_drawer
-from onnxreduce_cli.verification.sites.checking import check_sites
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
     for target in (9, 13, 21):
         model = onnx.load(path)
         conversion = Conversion(model, target, Options(emulate=True))
         print(path.name, target, [str(blocker) for blocker in conversion.blockers])
         if not conversion.blockers:
-            print("checked", check_sites(distinct_sites(conversion, constant_drawer())).to_dict())
+            print("checked", check_sites(conversion).to_dict())
             conversion.apply()
             print(hashlib.sha256(model.SerializeToString()).hexdigest())
 """

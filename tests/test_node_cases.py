@@ -133,10 +133,10 @@ def test_a_wrong_result_is_counted() -> None:
 
 
 def test_a_failing_check_is_counted_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(conversion: object, **_: object) -> None:
+    def check(report: object, **_: object) -> None:
         raise CheckError(["not the same"], "")
 
-    monkeypatch.setattr(checking, "check_conversion", check)
+    monkeypatch.setattr(checking, "refuse_failures", check)
     case = next(case for case in cases() if case.name == "test_gelu_default_1")
     assert node_cases.convert(case.model, 13) == (None, "wrong: not the same")
 

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine import inspection, node_converter
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.conversion_request import ConversionInput
@@ -28,7 +29,7 @@ from onnxreduce_cli.model.types.specialisation import Specialisation
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from tests.engine.pairs.test_bodies import nested as nested_apart
-from tests.support import check_sites, conversions
+from tests.support import conversions
 
 
 def operations(work: Callable[[], object]) -> int:

@@ -11,11 +11,12 @@ from click.testing import CliRunner
 from onnx import FunctionProto, ModelProto, TensorProto, helper
 
 import onnxreduce_cli
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.cli.main import cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.model.graph.inlining import can_inline, function_key, inline_calls
-from tests.support import assert_same, blockers, check_sites, converts, model, op_types, run
+from tests.support import assert_same, blockers, converts, model, op_types, run
 
 X = np.array([[[1.5, -2.0, 0.25], [3.0, 4.0, 7.0]]], np.float32)
 

@@ -11,10 +11,11 @@ from click.testing import CliRunner
 from onnx import FunctionProto, ModelProto, helper
 
 import onnxreduce_cli
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.cli.main import cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.inspection import inspect
-from tests.support import blockers, check_sites, converts, model
+from tests.support import blockers, converts, model
 
 X = np.array([[[1.5, -2.0, 0.25], [3.0, 4.0, 7.0]]], np.float32)
 

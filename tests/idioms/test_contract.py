@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import CheckError, InvalidModelError, UsageError
@@ -17,7 +18,7 @@ from onnxreduce_cli.idioms import registry
 from onnxreduce_cli.idioms.registry import GROUPS, IDIOMS
 from onnxreduce_cli.idioms.tracing import Definition, trace
 from tests.idioms.written import X, plain_forms, written
-from tests.support import check_sites, model, one_node, op_types, run
+from tests.support import model, one_node, op_types, run
 
 pytestmark = pytest.mark.newest
 

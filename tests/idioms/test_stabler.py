@@ -7,6 +7,7 @@ import pytest
 from onnx import ModelProto
 
 import onnxreduce_cli
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.making import PairMaker
@@ -14,7 +15,7 @@ from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.compare.outcomes import RunOutcome, Side
 from onnxreduce_cli.verification.sites.stabler import excuse_overflows
 from tests.idioms.exported import GROUPS, KERAS, MOMENTS, SCORES, SHIFTS, attention
-from tests.support import check_sites, model, op_types, run
+from tests.support import model, op_types, run
 
 pytestmark = pytest.mark.newest
 

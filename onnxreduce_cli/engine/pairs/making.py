@@ -33,8 +33,6 @@ from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.graph.values import Dims, ValueType
 
 Array = npt.NDArray[Any]
-#: Constants of more elements are drawn even where all others keep their values.
-_MOST = 1 << 20
 
 
 class _Parts(NamedTuple):
@@ -264,9 +262,7 @@ class PairMaker:
         own_names = set(made_values(after)) | {name for name in site.node.output if name}
         for name in given:
             array = self._facts.constant(site.scope, name)
-            if array is not None and (
-                (full and array.size <= _MOST) or keeps_value(array) or name not in read_after
-            ):
+            if array is not None and (full or keeps_value(array) or name not in read_after):
                 found[name] = array
         for name in sorted(read_after - {*given} - own_names):
             if name in own.arrays:

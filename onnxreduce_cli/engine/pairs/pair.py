@@ -5,7 +5,6 @@ This module imports nothing of the engine: a process that checks pairs never pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from onnx import ModelProto
@@ -54,21 +53,20 @@ class Pair(NamedTuple):
 
 
 class DistinctSite(NamedTuple):
-    """Equivalent sites of a conversion, and the pairs to check them by.
+    """Equivalent sites of a conversion, and a pair to check them by.
 
     Attributes:
+        number: the number of the site among the distinct ones.
         node: the first node's name, or a description by its output.
         op_type: its operator.
         scope: the label of its scope; empty for the main graph.
         result: the operators that replace it.
         sites: how many sites there are.
-        pair: the node on small tensors; None if no pair can be made.
+        pair: the pair; None if none can be made.
         reason: why no pair can be made; else empty.
-        others: the pair of the true dimensions and constants, if that is not `pair`, then one of
-            the smallest tensors for which the same operators result. Few sites need them, so each
-            is made when it is drawn, or raises `UncheckableError`.
     """
 
+    number: int
     node: str
     op_type: str
     scope: str
@@ -76,4 +74,3 @@ class DistinctSite(NamedTuple):
     sites: int
     pair: Pair | None
     reason: str
-    others: Iterator[Pair]

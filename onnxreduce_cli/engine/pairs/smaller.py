@@ -1,4 +1,4 @@
-"""A smaller pair for a site that is too large to run: the node on smaller tensors, converted again.
+"""A smaller pair for a site that is too large to run: the node on smaller tensors, converted too.
 
 The sizes may be in constants of the replacement: strides, matrices, indices. The same steps then
 give the replacement for smaller sizes, and a mistake in them shows there as well.

@@ -13,35 +13,46 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
+from onnxreduce_cli.engine.pairs.pair import DistinctSite
 from onnxreduce_cli.errors import CheckError, UncheckedError
 from onnxreduce_cli.verification.compare.values import Errors
-from onnxreduce_cli.verification.sites.pair_check import TOO_LARGE, PairResult, check_pair
+from onnxreduce_cli.verification.sites.pair_check import PairResult, check_pair
 from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
-#: Elements that one run may compute in the last attempt at a site.
-_AT_LAST = 1 << 25
+
+def check_site(site: DistinctSite, seed: int = 0) -> PairResult:
+    """Check a site by its pair; `seed` is that of the inputs that are drawn."""
+    if site.pair is None:
+        return PairResult(unchecked=site.reason)
+    return check_pair(site.pair, seed)
 
 
-def check_conversion(sites: Iterable[DistinctSite], *, strict: bool = False) -> SiteReport:
-    """Check the sites of a conversion; what reproduces a failure goes to a new folder.
+def report_on(results: Iterable[tuple[DistinctSite, PairResult]]) -> SiteReport:
+    """Return the report on sites by the results of their checks."""
+    found = _Results()
+    for site, result in results:
+        found.add(site, result)
+    return found.report()
+
+
+def refuse_failures(report: SiteReport, *, strict: bool) -> None:
+    """Raise where a site failed; what reproduces it goes to a new folder.
 
     Args:
-        sites: the sites, equivalent ones together.
+        report: the report on the sites of a conversion.
         strict: whether every site must be checked.
 
     Raises:
         CheckError: a site does not compute the same.
         UncheckedError: a site could not be checked, and the check is strict.
     """
-    report = check_sites(sites)
     if report.ok and strict and report.unchecked:
         head = "nothing was converted, as these nodes could not be checked:"
         unchecked = UncheckedError("\n".join([head, *map(str, report.unchecked)]))
         unchecked.report = report
         raise unchecked
     if report.ok:
-        return report
+        return
     folder = tempfile.mkdtemp(prefix="onnxreduce-failure-")
     for number, failure in enumerate(report.failures):
         failure.save(os.path.join(folder, str(number)))
@@ -51,50 +62,6 @@ def check_conversion(sites: Iterable[DistinctSite], *, strict: bool = False) -> 
         f"This is a bug in onnxreduce; please report it with what is kept in {folder}",
     ]
     raise CheckError(lines, folder, report)
-
-
-def check_sites(sites: Iterable[DistinctSite], *, seed: int = 0) -> SiteReport:
-    """Check each distinct pair once, and report on all sites.
-
-    Args:
-        sites: the sites, equivalent ones together; some may have equal pairs all the same.
-        seed: of the inputs that are drawn.
-    """
-    results = _Results()
-    distinct: dict[bytes, tuple[DistinctSite, Pair, int]] = {}
-    for site in sites:
-        if site.pair is None:
-            results.add_unchecked(site, site.sites, site.reason)
-            continue
-        key = site.pair.key
-        first, pair, count = distinct.get(key, (site, site.pair, 0))
-        distinct[key] = (first, pair, count + site.sites)
-    for site, pair, count in distinct.values():
-        results.add(site, count, _check_site(site, pair, seed))
-    return results.report()
-
-
-def _check_site(site: DistinctSite, pair: Pair, seed: int) -> PairResult:
-    """Check a site by a pair of small tensors, then of its true ones, then of smaller ones.
-
-    What replaces it may depend on the true dimensions and constants: where small tensors differ,
-    or cannot be run, these decide.
-    """
-    found = check_pair(pair, seed)
-    if not pair.full and (found.failure or found.unchecked):
-        pair = next(site.others)
-        found = check_pair(pair, seed)
-    enough = found.unchecked != TOO_LARGE if pair.full else not (found.failure or found.unchecked)
-    if enough:
-        return found
-    try:
-        return check_pair(next(site.others), seed, _AT_LAST)
-    except UncheckableError as error:
-        if pair.full:
-            found = check_pair(pair, seed, _AT_LAST)
-        if pair.full and found.unchecked != TOO_LARGE:
-            return found
-        return PairResult(unchecked=f"{TOO_LARGE}; {error}")
 
 
 class _Results:
@@ -108,12 +75,12 @@ class _Results:
         self._remarks: dict[str, None] = {}
         self._each: list[SiteCheck] = []
 
-    def add(self, site: DistinctSite, count: int, found: PairResult) -> None:
-        """Add the result of checking one of `count` equivalent sites."""
+    def add(self, site: DistinctSite, found: PairResult) -> None:
+        """Add the result of checking one of equivalent sites."""
         where = f"{site.op_type} node {site.node}"
         self._remarks.update(dict.fromkeys(f"{where}: {text}" for text in found.remarks))
         if found.unchecked:
-            self.add_unchecked(site, count, found.unchecked)
+            self._add_unchecked(site, found.unchecked)
         elif found.failure:
             assert found.pair is not None
             self._failures.append(
@@ -122,30 +89,30 @@ class _Results:
                     site.op_type,
                     site.scope,
                     site.result,
-                    count,
+                    site.sites,
                     found.failure,
                     found.pair.reference,
                     found.pair.candidate,
                     found.inputs,
                 )
             )
-            self._add(site, count, "failed", found.failure, found.errors)
+            self._add(site, "failed", found.failure, found.errors)
         elif found.errors.bit_exact:
             self._exact += 1
-            self._add(site, count, "bit-exact", "", found.errors)
+            self._add(site, "bit-exact", "", found.errors)
         else:
             self._loose.append(found.errors)
-            self._add(site, count, "within tolerance", "", found.errors)
+            self._add(site, "within tolerance", "", found.errors)
 
-    def add_unchecked(self, site: DistinctSite, count: int, reason: str) -> None:
+    def _add_unchecked(self, site: DistinctSite, reason: str) -> None:
         """Add sites that could not be checked to others of the same operator and reason."""
         key = (site.op_type, reason)
         known = self._unchecked.get(key)
         if known is None:
-            self._unchecked[key] = Unchecked(site.node, site.op_type, count, reason)
+            self._unchecked[key] = Unchecked(site.node, site.op_type, site.sites, reason)
         else:
-            self._unchecked[key] = replace(known, sites=known.sites + count)
-        self._add(site, count, "not checked", reason)
+            self._unchecked[key] = replace(known, sites=known.sites + site.sites)
+        self._add(site, "not checked", reason)
 
     def report(self) -> SiteReport:
         """Return the report."""
@@ -163,10 +130,9 @@ class _Results:
     def _add(
         self,
         site: DistinctSite,
-        count: int,
         verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"],
         reason: str,
         errors: Errors | None = None,
     ) -> None:
         place = (site.node, site.op_type, site.scope)
-        self._each.append(SiteCheck(*place, site.result, count, verdict, reason, errors))
+        self._each.append(SiteCheck(*place, site.result, site.sites, verdict, reason, errors))

@@ -26,16 +26,12 @@ from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelSource
-from onnxreduce_cli.engine.pairs.work import estimated_work
 from onnxreduce_cli.verification.sites.runs import RefusalReasons, search_inputs
 from onnxreduce_cli.verification.sites.site_runners import (
     add_worker_outcomes,
     open_runners,
     worker_failure,
 )
-
-#: Why a pair is not checked that would compute too many elements.
-TOO_LARGE = "its tensors are too large to try"
 
 #: For replacements that compute in another way, in one executor and between two.
 _COMPUTED = Tolerance()
@@ -46,9 +42,6 @@ _EXACT = Tolerance(exact=True)
 _AS_FLOAT = 1e5
 _COMPUTED_AS_FLOAT = replace(_COMPUTED, factor=_COMPUTED.factor * _AS_FLOAT)
 _BETWEEN_AS_FLOAT = replace(_BETWEEN, factor=_BETWEEN.factor * _AS_FLOAT)
-
-#: Elements that one run may compute: more of them take seconds, and hundreds of megabytes.
-_MOST = 1 << 23
 
 #: The opset from which on axes may be negative in general.
 _NEGATIVE_AXES = 11
@@ -81,13 +74,14 @@ class PairResult:
     inputs: dict[str, Any] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
+    @property
+    def decides(self) -> bool:
+        """False where a pair of the site's true tensors may give another result."""
+        return self.pair is None or self.pair.full or not (self.failure or self.unchecked)
 
-def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
-    """Check a pair, unless a run would compute more elements than `most`, by default `_MOST`."""
-    if estimated_work(pair.reference) + estimated_work(pair.candidate) > (
-        _MOST if most is None else most
-    ):
-        return PairResult(unchecked=TOO_LARGE)
+
+def check_pair(pair: Pair, seed: int) -> PairResult:
+    """Run both models of a pair on inputs that are drawn, and compare their outputs."""
     found = _compared(pair, seed)
     if found.refused and pair.promised:
         # The shapes that a model states may be wrong; agreement without them still counts.

@@ -3,6 +3,7 @@
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
@@ -11,7 +12,7 @@ from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.model.graph.scope import with_inner
 from onnxreduce_cli.steps.dispatch import step_for
-from tests.support import check_sites, model
+from tests.support import model
 from tests.verification.sites.test_checking import plant
 
 IF = ("If", 11, "down")

@@ -6,15 +6,23 @@ import pytest
 from onnx import parser
 
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.pairs.distinct import distinct_sites
-from onnxreduce_cli.engine.pairs.pair import DistinctSite, UncheckableError
+from onnxreduce_cli.engine.pairs.distinct import DistinctSites
+from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
+from onnxreduce_cli.engine.pairs.smaller import smaller_pair
 from onnxreduce_cli.verification.inputs.profiles import constant_drawer
 from tests.support import model
 
 
-def sites(text: str, opset: int, target: int) -> list[DistinctSite]:
+def distinct(text: str, opset: int, target: int) -> DistinctSites:
     source = model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
-    return list(distinct_sites(Conversion(source, target), constant_drawer()))
+    return DistinctSites(Conversion(source, target), constant_drawer())
+
+
+def smallest(pair: Pair, text: str, opset: int, target: int) -> Pair:
+    """The pair of the only site of a model, given that of its true tensors."""
+    conversion = Conversion(model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}'), target)
+    (site,) = conversion.sites
+    return smaller_pair(pair, site, conversion, constant_drawer())
 
 
 def dims(site: DistinctSite) -> list[int]:
@@ -24,12 +32,12 @@ def dims(site: DistinctSite) -> list[int]:
 
 
 def test_equivalent_sites_are_one() -> None:
-    one, other = sites(
+    one, other = distinct(
         "g (float[2,3] x) => (float[2,1] y, float[2,1] z, float[1,3] w) {"
         " y = ReduceMax<axes=[1]>(x) z = ReduceMax<axes=[1]>(x) w = ReduceMax<axes=[0]>(x) }",
         13,
         18,
-    )
+    ).with_small_tensors()
     assert (one.op_type, one.scope, one.result, one.sites) == ("ReduceMax", "", ("ReduceMax",), 2)
     assert other.sites == 1
     assert one.pair is not None
@@ -37,22 +45,47 @@ def test_equivalent_sites_are_one() -> None:
 
 
 def test_pairs_of_true_sizes_and_of_the_smallest_follow() -> None:
-    (site,) = sites("g (float[900,3] x) => (float[900,1] y) { y = ReduceMax<axes=[1]>(x) }", 13, 18)
+    text = "g (float[900,3] x) => (float[900,1] y) { y = ReduceMax<axes=[1]>(x) }"
+    found = distinct(text, 13, 18)
+    (site,) = found.with_small_tensors()
     assert dims(site) == [5, 3]
-    full, least = site.others
+    full = found.with_true_tensors(site).pair
+    assert full is not None
     assert full.full
     assert not full.constants
     assert dims(site._replace(pair=full)) == [900, 3]
+    least = smallest(full, text, 13, 18)
     assert dims(site._replace(pair=least)) == [5, 3]
     assert [node.op_type for node in least.candidate.graph.node] == ["ReduceMax"]
 
 
 def test_a_pair_of_true_sizes_has_none_but_smaller_ones_beside_it() -> None:
-    (site,) = sites("g (float[2,3] x) => (float[2,1] y) { y = ReduceMax<axes=[1]>(x) }", 13, 18)
+    text = "g (float[2,3] x) => (float[2,1] y) { y = ReduceMax<axes=[1]>(x) }"
+    (site,) = distinct(text, 13, 18).with_small_tensors()
     assert site.pair is not None
     assert site.pair.full
     with pytest.raises(UncheckableError, match="the node itself says how large they are"):
-        next(site.others)
+        smallest(site.pair, text, 13, 18)
+
+
+def test_true_tensors_that_are_too_large_are_made_smaller() -> None:
+    text = "g (float[90000,300] x) => (float[90000,1] y) { y = ReduceMax<axes=[1]>(x) }"
+    found = distinct(text, 13, 18)
+    (site,) = found.with_small_tensors()
+    assert dims(site) == [5, 6]
+    site = found.with_true_tensors(site)
+    assert dims(site) == [6, 5]
+    assert site.pair is not None
+    assert site.pair.full
+
+
+def test_what_is_too_large_and_cannot_be_smaller_has_no_pair() -> None:
+    text = """g (float[1,1,H,W] x) => (float[A,B,C,D] y) {
+        y = AveragePool<kernel_shape=[4096,4096], dilations=[2,2],
+            pads=[4096,4096,4096,4096]>(x) }"""
+    (site,) = distinct(text, 19, 18).with_small_tensors()
+    assert site.pair is None
+    assert site.reason.startswith("its tensors are too large to try; ")
 
 
 def test_a_site_without_a_pair_says_why() -> None:
@@ -61,7 +94,6 @@ def test_a_site_without_a_pair_says_why() -> None:
         "g (float[N,M] x) => (float[N,M] y) { y = Relu(x) }"
         '<domain: "f", opset_import: ["": 13]> top (a) => (b) { b = ReduceMax<axes=[1]>(a) }'
     )
-    (site,) = distinct_sites(Conversion(source, 18), constant_drawer())
+    (site,) = DistinctSites(Conversion(source, 18), constant_drawer()).with_small_tensors()
     assert site.pair is None
     assert site.reason == "the type of 'a' is not known"
-    assert list(site.others) == []

@@ -10,11 +10,11 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert, plan
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from tests.support import (
     assert_same,
     blockers,
-    check_sites,
     converts,
     model,
     one_node,

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import emulation
 from onnxreduce_cli.engine.conversion import Conversion
@@ -22,7 +23,7 @@ from onnxreduce_cli.verification.sites import site_runners
 from onnxreduce_cli.verification.sites.report import SiteReport
 from onnxreduce_cli.verification.whole.equivalence import verify
 from tests import contract
-from tests.support import check_sites, model
+from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.running.runtime import NumpyRunner
 from onnxreduce_cli.verification.sites.draws import windows_hold_elements
-from tests.support import check_sites, model
+from tests.support import model
 
 
 def pool(data: str, attributes: str) -> ModelProto:

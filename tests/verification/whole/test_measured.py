@@ -8,11 +8,11 @@ from pathlib import Path
 import onnx
 import pytest
 
+from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.file.document import load
 from onnxreduce_cli.verification.whole.equivalence import verify
-from tests.support import check_sites
 
 DATA = Path(os.path.dirname(onnx.__file__)) / "backend" / "test" / "data"
 #: Real models and exporters' output; releases differ in whether they ship one-node models too.
