@@ -51,6 +51,8 @@ class GeneratedValues:
 
     def key(self, scope: Scope, name: str) -> GeneratedKey | None:
         """Return the key of a value that was added; None for other values."""
+        if not self.types and not self.nodes:
+            return None  # The facts of a model as given, which are asked most.
         # A `Value` is a string that refers to the facts, and would keep them in memory.
         key = (id(scope.root), str(name))
         return key if key in self.types or key in self.nodes else None
