@@ -7,7 +7,7 @@ nodes take them further. Operators whose official body loses precision have step
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import onnx
@@ -51,7 +51,7 @@ def replace_by_function_body(context: Context) -> None:
     bound = _attribute_values(context)
     nodes = _nodes_for_outputs(function, set(wanted))
     for node in nodes:
-        _bind(node, bound)
+        bind(node, bound)
     _emit_all(context, nodes, names)
 
 
@@ -184,14 +184,6 @@ def _attribute_values(context: Context) -> dict[str, AttributeProto]:
         if given is not None and value is not None:
             bound[name] = helper.make_attribute(name, value, attr_type=given.type or None)
     return bound
-
-
-def _bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
-    """Replace attribute references by values, in a node and the graphs within."""
-    bind(node, bound)
-    for _, graph in subgraphs(node):
-        for inner in graph.node:
-            _bind(inner, bound)
 
 
 def _nodes_for_outputs(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:

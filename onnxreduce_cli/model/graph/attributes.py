@@ -7,6 +7,8 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
+from onnxreduce_cli.model.graph.scope import with_inner
+
 
 def find(node: NodeProto, name: str) -> AttributeProto | None:
     """Return the node's attribute called `name`; None if it has none."""
@@ -40,15 +42,20 @@ def value(attribute: AttributeProto) -> Any:
 
 
 def bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
-    """Replace a node's attribute references by values, in place; unbound ones are dropped."""
-    for index in reversed(range(len(node.attribute))):
-        attribute = node.attribute[index]
-        if not attribute.ref_attr_name:
-            continue
-        value = bound.get(attribute.ref_attr_name)
-        name = attribute.name
-        del node.attribute[index]
-        if value is not None:
-            copy = node.attribute.add()
-            copy.CopyFrom(value)
-            copy.name = name
+    """Replace the attribute references of a node, and of the nodes of its graphs, by values.
+
+    It is edited in place; references to what is not bound are dropped. Graphs that are such values
+    stay as they are.
+    """
+    for item in list(with_inner([node])):
+        for index in reversed(range(len(item.attribute))):
+            attribute = item.attribute[index]
+            if not attribute.ref_attr_name:
+                continue
+            value = bound.get(attribute.ref_attr_name)
+            name = attribute.name
+            del item.attribute[index]
+            if value is not None:
+                copy = item.attribute.add()
+                copy.CopyFrom(value)
+                copy.name = name

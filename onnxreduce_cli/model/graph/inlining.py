@@ -156,7 +156,9 @@ class _Body:
         for node in self.nodes:
             self._rename(node, given)
         # After renaming: a graph among the call's attributes uses names of the caller.
-        self._bind(call, function)
+        bound = attributes.of_call(call, function)
+        for node in self.nodes:
+            bind(node, bound)
         for name in wanted.keys() & set(function.input):
             # An input that is an output too.
             self.nodes.append(
@@ -174,14 +176,6 @@ class _Body:
             for info in function.value_info
             if info.name in given and info.name not in function.input
         ]
-
-    def _bind(self, call: NodeProto, function: FunctionProto) -> None:
-        bound = attributes.of_call(call, function)
-        waiting = list(self.nodes)
-        while waiting:
-            node = waiting.pop()
-            waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
-            bind(node, bound)
 
     def _rename(self, node: NodeProto, given: dict[str, str]) -> None:
         """Rename a node's inputs and outputs, in its subgraphs too; adds to `given`."""

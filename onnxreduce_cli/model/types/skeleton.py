@@ -154,8 +154,9 @@ def call_skeleton(
             graph.input.append(helper.make_value_info(name, value_type.to_proto()))
     for name in function.output:
         graph.output.add().name = name
-    for node in with_inner(graph.node):
+    for node in graph.node:
         bind(node, bound)
+    for node in with_inner(graph.node):
         if any(item.ref_attr_name for item in node.attribute):
             node.domain = UNKNOWN_DOMAIN
     if any(item.ref_attr_name for item in bound.values()):
