@@ -145,10 +145,7 @@ class NodeFacts:
 
     def known_value(self, name: str, default: Any = None) -> Any:
         """Return the attribute's value, `default` or `UNKNOWN`; see `Calls.resolve_attribute`."""
-        attribute = self.attribute(name)
-        if attribute is not None and attribute.ref_attr_name:
-            # The value of a reference depends on the calls, not on the node alone.
-            self._lookups.note(more=True)
+        attribute = self._resolvable(name)
         return self._facts.calls.resolve_attribute(self.scope, attribute, default)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
@@ -163,21 +160,22 @@ class NodeFacts:
         return found
 
     def possible_values(self, name: str, default: Any = None) -> list[Any]:
-        """Return every value that the attribute may have: one, or one for each function call.
+        """Return every value that the attribute may have: one, or one for each way of calling.
 
         Raises:
-            Blocked: a value is not known, or nothing calls the function.
+            Blocked: they are not known.
         """
+        attribute = self._resolvable(name)
+        found = self._facts.calls.possible_values(self.scope, attribute, default)
+        return found or [self.value(name, default)]
+
+    def _resolvable(self, name: str) -> AttributeProto | None:
+        """Return the attribute, whose value the calls of the function may decide."""
         attribute = self.attribute(name)
-        function = self.scope.function
-        if attribute is None or not attribute.ref_attr_name or function is None:
-            return [self.value(name, default)]
-        self._lookups.note(more=True)
-        found = [
-            self._facts.calls.resolve_attribute(caller, given, default)
-            for caller, given in self._facts.calls.arguments(function, attribute.ref_attr_name)
-        ]
-        return [self.value(name, default)] if not found or UNKNOWN in found else found
+        if attribute is not None and attribute.ref_attr_name:
+            # The value of a reference depends on the calls, not on the node alone.
+            self._lookups.note(more=True)
+        return attribute
 
     def constant(self, name: str) -> Array | None:
         """Return a value, if it is the same for every run; see `Constants.constant`."""

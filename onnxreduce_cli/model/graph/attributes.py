@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
@@ -39,6 +39,15 @@ def value(attribute: AttributeProto) -> Any:
     if attribute.type == AttributeProto.STRINGS:
         return tuple(item.decode() for item in result)
     return tuple(result) if isinstance(result, list) else result
+
+
+def hashable(value: Any) -> Hashable:
+    """Return an attribute's value as a hashable key: messages as bytes, others as text."""
+    if isinstance(value, tuple):
+        return tuple(hashable(item) for item in value)
+    if hasattr(value, "SerializeToString"):
+        return bytes(value.SerializeToString(deterministic=True))
+    return repr(value)
 
 
 def bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +12,12 @@ from onnx import AttributeProto, FunctionProto, NodeProto, helper
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, called_key, subgraphs, with_inner
 
-#: The identity of a function, and the name of one of its attributes.
-_Reference = tuple[int, str]
+#: Names of attributes of a function, and their values in one of its calls: None where it sets none.
+Names = tuple[str, ...]
+Values = tuple[Any, ...]
+
+#: The most combinations of values that are told apart: calls of calls can make very many.
+_MOST = 256
 
 #: The number of nodes that a function counts as that calls itself.
 _ENDLESS = 1 << 62
@@ -54,7 +58,7 @@ class Calls:
         self._scopes = list(found)
         self._calls: defaultdict[int, list[Call]] | None = None
         self._redirected: dict[int, FunctionProto] = {}
-        self._resolved: dict[_Reference, Any] = {}
+        self._values: dict[tuple[int, Names], list[Values] | None] = {}
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
         """Return the model-local function that a node calls; None if it calls none."""
@@ -96,7 +100,7 @@ class Calls:
             self._redirected[id(node)] = function
         if self._calls is not None:
             if id(function) in self._calls:
-                self._resolved.clear()
+                self._values.clear()
             self._calls[id(function)] = list(calls)
 
     def add(self, tree: Sequence[Scope]) -> None:
@@ -130,7 +134,8 @@ class Calls:
     ) -> Any:
         """Return an attribute's value; for a reference, the one that all calls agree on.
 
-        A reference holds no value, so attributes of a model's nodes must be read by this method.
+        A reference holds no value, so attributes of a model's nodes must be read by this method,
+        or by `possible_values`.
 
         Args:
             scope: where the node is.
@@ -140,65 +145,82 @@ class Calls:
         Returns:
             the value, `default`, or `UNKNOWN`.
         """
+        found = self.possible_values(scope, attribute, default)
+        return found[0] if len(found) == 1 else UNKNOWN
+
+    def possible_values(
+        self, scope: Scope, attribute: AttributeProto | None, default: Any = None
+    ) -> list[Any]:
+        """Return each value that an attribute has: for a reference, one for each way of calling.
+
+        Returns:
+            the values, each once; none where they are not known.
+        """
         if attribute is None:
-            return default
+            return [default]
         if not attribute.ref_attr_name:
-            return attributes.value(attribute)
+            return [attributes.value(attribute)]
         if scope.function is None:
-            return UNKNOWN
-        value = self._resolve(scope.function, attribute.ref_attr_name)
-        return default if value is None else value
+            return []
+        found = self.values_of_calls(scope.function, (attribute.ref_attr_name,)) or []
+        values = [default if value is None else value for (value,) in found]
+        return list({attributes.hashable(value): value for value in values}.values())
 
-    def _resolve(self, function: FunctionProto, name: str) -> Any:
-        """Resolve a function's attribute once, without recursion: callers may be a long chain."""
-        under_way = set[_Reference]()
-        waiting = [(function, name)]
+    def values_of_calls(self, function: FunctionProto, names: Names) -> list[Values] | None:
+        """Return the values that the calls of a function give some of its attributes together.
+
+        No recursion: callers may be a long chain.
+
+        Args:
+            function: the function.
+            names: the names of the attributes.
+
+        Returns:
+            each combination once, with None for what a call does not set and has no default; None
+            where the values are not known: nothing calls the function, or they are too many.
+        """
+        under_way = set[tuple[int, Names]]()
+        waiting = [(function, names)]
         while waiting:
-            function, name = waiting[-1]
-            key = (id(function), name)
-            arguments = [] if key in self._resolved else self.arguments(function, name)
-            unresolved = [
-                (caller.function, given.ref_attr_name)
-                for caller, given in arguments
-                if given is not None and given.ref_attr_name and caller.function is not None
-                if (id(caller.function), given.ref_attr_name) not in self._resolved
-            ]
-            if unresolved and key not in under_way:
-                under_way.add(key)
-                waiting += unresolved
-                continue
+            asked, wanted = waiting[-1]
+            key = (id(asked), wanted)
+            if key not in self._values:
+                unresolved = [
+                    (scope.function, outer)
+                    for scope, call in self.of(asked)
+                    if scope.function is not None
+                    if (outer := _references(asked, call, wanted))
+                    if (id(scope.function), outer) not in self._values
+                ]
+                if unresolved and key not in under_way:
+                    under_way.add(key)
+                    waiting += unresolved
+                    continue
+                self._values[key] = self._combinations(asked, wanted)
             waiting.pop()
-            if key not in self._resolved:
-                self._resolved[key] = self._agreed(arguments, _default(function, name))
-        return self._resolved[id(function), name]
+        return self._values[id(function), names]
 
-    def _agreed(
-        self,
-        arguments: Sequence[tuple[Scope, AttributeProto | None]],
-        default: AttributeProto | None,
-    ) -> Any:
-        """Return the value that all arguments have, once references in them are resolved."""
-        fallback = None if default is None else attributes.value(default)
-        found = []
-        for caller, given in arguments:
-            if given is None or not given.ref_attr_name:
-                value = None if given is None else attributes.value(given)
-            else:
-                value = self._resolved.get((id(caller.function), given.ref_attr_name), UNKNOWN)
-            # A reference to an attribute that no call sets is not set either.
-            found.append(fallback if value is None else value)
-        if not found or any(item is UNKNOWN or item != found[0] for item in found):
-            return UNKNOWN
-        return found[0]
+    def _combinations(self, function: FunctionProto, names: Names) -> list[Values] | None:
+        """Return the values of all calls, once those of the functions around them are known."""
+        found: dict[Hashable, Values] = {}
+        for scope, call in self.of(function):
+            outer = _references(function, call, names)
+            around: list[Values] | None = [()]
+            if outer:
+                around = self._values.get((id(scope.function), outer))
+            for values in around or ():
+                bound = dict(zip(outer, values, strict=True))
+                given = tuple(_argument(function, call, name, bound) for name in names)
+                found[tuple(map(attributes.hashable, given))] = given
+            if not around or len(found) > _MOST:
+                return None
+        return list(found.values()) or None
 
     def arguments(
         self, function: FunctionProto, name: str
     ) -> list[tuple[Scope, AttributeProto | None]]:
         """Return for each call the value of the function's attribute `name`, or its default."""
-        default = _default(function, name)
-        return [
-            (caller, attributes.find(call, name) or default) for caller, call in self.of(function)
-        ]
+        return [(caller, _given(function, call, name)) for caller, call in self.of(function)]
 
     def bound(
         self, function: FunctionProto, caller: Scope, call: NodeProto
@@ -219,8 +241,42 @@ class Calls:
         return bound
 
 
+def _given(function: FunctionProto, call: NodeProto, name: str) -> AttributeProto | None:
+    """Return what a call gives a function's attribute, or the attribute's default."""
+    found = attributes.find(call, name)
+    return found if found is not None else _default(function, name)
+
+
 def _default(function: FunctionProto, name: str) -> AttributeProto | None:
     return next((item for item in function.attribute_proto if item.name == name), None)
+
+
+def _references(function: FunctionProto, call: NodeProto, names: Names) -> Names:
+    """Return the attributes of the function around a call that it gives as these attributes."""
+    given = [_given(function, call, name) for name in names]
+    found = [item.ref_attr_name for item in given if item is not None and item.ref_attr_name]
+    return tuple(dict.fromkeys(found))
+
+
+def _argument(
+    function: FunctionProto, call: NodeProto, name: str, around: Mapping[str, Any]
+) -> Any:
+    """Return the value that a call gives an attribute; None where it gives none.
+
+    Args:
+        function: the function that is called.
+        call: the call.
+        name: the attribute.
+        around: the values of the attributes, by name, of the function around the call.
+    """
+    given, default = _given(function, call, name), _default(function, name)
+    value = None if given is None else around.get(given.ref_attr_name)
+    if given is not None and not given.ref_attr_name:
+        value = attributes.value(given)
+    if value is None and default is not None:
+        # A reference to an attribute that no call sets is not set either.
+        value = attributes.value(default)
+    return value
 
 
 def sizes_of_calls(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from onnx import FunctionProto, ModelProto
 
@@ -237,22 +236,13 @@ def _call_key(facts: Facts, function: FunctionProto, call: Call) -> Hashable:
     for name in (*function.attribute, *defaults):
         given = attributes.find(node, name) or defaults.get(name)
         value = None if given is None else facts.calls.resolve_attribute(scope, given)
-        values.append(None if given is None else _frozen(value))
+        values.append(None if given is None else attributes.hashable(value))
     return tuple(inputs), tuple(values)
 
 
 def _array_key(array: Array) -> Hashable:
     content = repr(array.tolist()) if array.dtype == object else array.tobytes()
     return array.dtype.str, array.shape, content
-
-
-def _frozen(value: Any) -> Hashable:
-    """Return an attribute's value as a hashable key: messages as bytes, others as text."""
-    if isinstance(value, tuple):
-        return tuple(_frozen(item) for item in value)
-    if hasattr(value, "SerializeToString"):
-        return bytes(value.SerializeToString(deterministic=True))
-    return repr(value)
 
 
 def calls_differ(facts: Facts, function: FunctionProto) -> bool:
