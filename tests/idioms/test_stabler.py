@@ -10,6 +10,7 @@ import onnxreduce_cli
 from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.compare.outcomes import RunOutcome, Side
@@ -119,7 +120,8 @@ def test_other_numbers_where_nothing_overflows_fail() -> None:
 
 def _pair() -> Pair:
     conversion = Conversion(flat("Softplus"), 13, Options(contract=["all"]))
-    return PairMaker(conversion).pair(conversion.sites[0])
+    values = AttributeValues(conversion.facts, {})
+    return PairMaker(conversion).pair(conversion.sites[0], values)
 
 
 def _judged(x: float, before: float, after: float) -> float:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from onnx import (
     AttributeProto,
@@ -27,13 +26,13 @@ from onnx import (
 )
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues
 from onnxreduce_cli.engine.pairs.names import Renaming, made_values
-from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound_node, refuse_external
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, refuse_external
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.pairs.types import type_proto
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph import ir_version
-from onnxreduce_cli.model.graph.calls import UNKNOWN
 from onnxreduce_cli.model.graph.dead_values import without_unread
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import Edits, apply_edits
@@ -50,7 +49,7 @@ Initializers = MutableSequence[TensorProto]
 
 
 def models_with_bodies(
-    conversion: Conversion, site: Site, sites: Mapping[int, Site]
+    conversion: Conversion, site: Site, sites: Mapping[int, Site], values: AttributeValues
 ) -> tuple[ModelProto, ModelProto]:
     """Return two models: of the node with its subgraphs, and of its replacement.
 
@@ -60,19 +59,23 @@ def models_with_bodies(
         conversion: the conversion that the site is from.
         site: the site.
         sites: all sites of the conversion that are not blocked, by the identity of their nodes.
+        values: the values of the function's attributes.
 
     Raises:
         UncheckableError: it cannot be run on its own.
     """
     facts, scope = conversion.facts, site.scope
     nesting = TruncatedNode(facts, site.node)
-    node = bound_node(facts.calls, scope, nesting.node)
+    node = values.bound(nesting.node)
     _check_runnable(node, scope)
-    replacement, initializers = _Replacement(conversion, sites, nesting), list[TensorProto]()
+    replacement, initializers = (
+        _Replacement(conversion, sites, nesting, values),
+        list[TensorProto](),
+    )
     made = replacement.of(site.node, scope, initializers)
-    after = [bound_node(facts.calls, scope, item) for item in made]
+    after = [values.bound(item) for item in made]
     own = replacement.constants(after, scope, initializers)
-    constants, types = _used_constants_and_types(node, scope, facts, nesting)
+    constants, types = _used_constants_and_types(node, scope, values, nesting)
     unknown = set(used_values(after)).difference(types, constants, own, made_values(after))
     if unknown:
         raise UncheckableError(
@@ -94,7 +97,7 @@ def models_with_bodies(
 
 
 def _used_constants_and_types(
-    node: NodeProto, scope: Scope, facts: Facts, nesting: TruncatedNode
+    node: NodeProto, scope: Scope, values: AttributeValues, nesting: TruncatedNode
 ) -> tuple[dict[str, Array], dict[str, TypeProto]]:
     """Return the constants that a node reads, and the types of its other inputs, by name.
 
@@ -105,7 +108,7 @@ def _used_constants_and_types(
     for name in used_values([node]):
         if name in nesting.types:
             continue
-        array, known = facts.constant(scope, name), facts.type(scope, name)
+        array, known = values.constant(scope, name), values.facts.type(scope, name)
         if array is not None:
             constants[name] = array
         elif known is None:
@@ -159,9 +162,14 @@ class _Replacement:
     """The replacement of a node, with the planned replacements in its subgraphs."""
 
     def __init__(
-        self, conversion: Conversion, sites: Mapping[int, Site], nesting: TruncatedNode
+        self,
+        conversion: Conversion,
+        sites: Mapping[int, Site],
+        nesting: TruncatedNode,
+        values: AttributeValues,
     ) -> None:
         self._conversion = conversion
+        self._values = values
         self._sites = sites
         self._stand_ins = nesting.stand_ins
         #: The scopes of the new nodes, whose constants they may read.
@@ -206,7 +214,7 @@ class _Replacement:
             initializers: the initializers that replace nodes.
 
         Raises:
-            UncheckableError: one depends on the callers of a function.
+            UncheckableError: one is not to be read.
         """
         known = {tensor.name: numpy_helper.to_array(tensor) for tensor in initializers}
         made = set(made_values(nodes))
@@ -215,15 +223,9 @@ class _Replacement:
             own = self._conversion.constants(scope)
             known.update((name, own.arrays[name][0]) for name in read if name in own.arrays)
             for name in own.references.keys() & read:
-                calls = self._conversion.facts.calls
-                value = calls.resolve_attribute(scope, own.references[name])
-                if value is UNKNOWN or value is None:
-                    raise UncheckableError(
-                        "an attribute of its replacement is set by the function's callers"
-                    )
-                known[name] = np.array(value, np.int64)
+                known[name] = self._values.array(own.references[name])
         for name in read:
-            array = self._conversion.facts.constant(outer, name)
+            array = self._values.constant(outer, name)
             if name not in known and array is not None:
                 known[name] = array
         # In the order of their use, which does not depend on their names.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues, attribute_values
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
 from onnxreduce_cli.engine.pairs.smaller import Draw, smaller_pair
@@ -22,9 +23,10 @@ _TOO_LARGE = "its tensors are too large to try"
 
 
 class DistinctSites:
-    """The distinct sites of a conversion, each with a pair to check it by.
+    """The distinct sites of a conversion, each with pairs to check it by.
 
-    That is a pair of small tensors at first. What replaces a site may depend on its true dimensions
+    A site of a function has a pair for each combination of attributes that calls set. They are of
+    small tensors at first. What replaces a site may depend on its true dimensions
     and constants: where small tensors differ, or cannot be run, a pair of these decides. Where one
     run of it would compute too much, it is made of the smallest tensors for which the same
     operators result.
@@ -40,7 +42,7 @@ class DistinctSites:
         self._conversion = conversion
         self._draw = draw
         self._maker = PairMaker(conversion)
-        self._first: list[Site] = []
+        self._first: list[tuple[Site, list[AttributeValues]]] = []
 
     def with_small_tensors(self) -> list[DistinctSite]:
         """Return the sites that are not blocked, equivalent ones as one, with their first pairs."""
@@ -52,45 +54,66 @@ class DistinctSites:
         found: dict[Hashable, DistinctSite] = {}
         for first, *others in groups.values():
             one = _described(len(found), first, 1 + len(others))
+            values: list[AttributeValues] = []
             try:
-                one = one._replace(pair=self._maker.pair(first))
+                values = attribute_values(self._conversion, first)
+                one = one._replace(pairs=self._pairs(first, values, full=False))
             except UncheckableError as error:
                 one = one._replace(reason=str(error))
-            key = id(first) if one.pair is None else one.pair.key
+            key = one.key if one.pairs else id(first)
             same = found.get(key)
             if same is None:
-                self._first.append(first)
+                self._first.append((first, values))
             found[key] = one if same is None else same._replace(sites=same.sites + one.sites)
-        ordered = sorted(found.values(), key=lambda one: one.pair is not None)
+        ordered = sorted(found.values(), key=lambda one: bool(one.pairs))
         return [self._sized(one) for one in ordered]
 
     def with_true_tensors(self, one: DistinctSite) -> DistinctSite:
-        """Return a site with the pair that decides where small tensors do not."""
-        pair = self._maker.pair(self._first[one.number], full=True)
-        return self._sized(one._replace(pair=pair))
+        """Return a site with the pairs that decide where small tensors do not."""
+        pairs = self._pairs(*self._first[one.number], full=True)
+        return self._sized(one._replace(pairs=pairs))
+
+    def _pairs(
+        self, site: Site, values: Iterable[AttributeValues], *, full: bool
+    ) -> tuple[Pair, ...]:
+        return tuple(self._maker.pair(site, item, full=full) for item in values)
 
     def _sized(self, one: DistinctSite) -> DistinctSite:
-        """Return a site with another pair, or a reason, where its own would compute too much."""
-        pair = one.pair
-        if pair is None or (work := _work(pair)) <= _MOST:
+        """Return a site with other pairs, or a reason, where one of its own computes too much."""
+        if not one.pairs:
             return one
-        if not pair.full:
-            return self.with_true_tensors(one)
+        site, values = self._first[one.number]
+        pairs = zip(values, one.pairs, strict=True)
         try:
-            smaller = smaller_pair(pair, self._first[one.number], self._conversion, self._draw)
+            return one._replace(pairs=tuple(self._sized_pair(site, *item) for item in pairs))
+        except UncheckableError as error:
+            return one._replace(pairs=(), reason=str(error))
+
+    def _sized_pair(self, site: Site, values: AttributeValues, pair: Pair) -> Pair:
+        """Return another pair of a site where its own would compute too much.
+
+        Raises:
+            UncheckableError: no pair computes less.
+        """
+        if (work := _work(pair)) <= _MOST:
+            return pair
+        if not pair.full:
+            return self._sized_pair(site, values, self._maker.pair(site, values, full=True))
+        try:
+            smaller = smaller_pair(pair, site, self._conversion, self._draw)
         except UncheckableError as error:
             if work <= _MOST_AT_LAST:
-                return one
-            return one._replace(pair=None, reason=f"{_TOO_LARGE}; {error}")
-        if _work(smaller) <= _MOST_AT_LAST:
-            return one._replace(pair=smaller)
-        return one._replace(pair=None, reason=_TOO_LARGE)
+                return pair
+            raise UncheckableError(f"{_TOO_LARGE}; {error}") from error
+        if _work(smaller) > _MOST_AT_LAST:
+            raise UncheckableError(_TOO_LARGE)
+        return smaller
 
 
 def _described(number: int, site: Site, sites: int) -> DistinctSite:
-    """Return a distinct site without a pair."""
+    """Return a distinct site without pairs."""
     place = (site.scope.describe(site.node), site.node.op_type, site.scope.label)
-    return DistinctSite(number, *place, site.operators, sites, None, "")
+    return DistinctSite(number, *place, site.operators, sites, (), "")
 
 
 def _work(pair: Pair) -> int:

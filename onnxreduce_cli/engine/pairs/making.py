@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues, constant_reference
 from onnxreduce_cli.engine.pairs.bodies import models_with_bodies
 from onnxreduce_cli.engine.pairs.names import Renaming, made_values, node_key
-from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound_node, nodes_behind, refuse_external
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, nodes_behind, refuse_external
 from onnxreduce_cli.engine.pairs.pair import Pair, Sizes, UncheckableError
 from onnxreduce_cli.engine.pairs.types import (
     MOST_INTEGERS,
@@ -26,7 +26,6 @@ from onnxreduce_cli.engine.pairs.types import (
 )
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph import ir_version
-from onnxreduce_cli.model.graph.calls import UNKNOWN
 from onnxreduce_cli.model.graph.random_operators import is_random
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
 from onnxreduce_cli.model.graph.used_values import used_values
@@ -109,32 +108,35 @@ class PairMaker:
         known = self._facts.type(site.scope, name)
         array = self._facts.constant(site.scope, name)
         if array is None:
-            return (known, self._sizes(site, name, site.node.input))
+            reference = constant_reference(site.scope, name)
+            referred = "" if reference is None else reference.ref_attr_name
+            return (known, self._sizes(site, name, site.node.input), referred)
         if array.dtype == object or array.size > MOST_INTEGERS:
             return (known, name)
         return (known, array.tobytes())
 
-    def pair(self, site: Site, *, full: bool = False) -> Pair:
+    def pair(self, site: Site, values: AttributeValues, *, full: bool = False) -> Pair:
         """Return a site's pair of models.
 
         Args:
             site: a site of the conversion that is not blocked.
+            values: the values of the function's attributes that it refers to.
             full: whether all dimensions and constants keep their values.
 
         Raises:
             UncheckableError: the site cannot be run on its own.
         """
         if _has_graphs(site.node):
-            before, after = models_with_bodies(self.conversion, site, self._sites)
+            before, after = models_with_bodies(self.conversion, site, self._sites, values)
             return Pair(before, after, moved=False, full=True, promised={}, sizes={})
         self._check_runnable(site)
-        parts = self._parts(site, full)
+        parts = self._parts(site, values, full)
         types = self._types(site, parts, full)
         own_sizes = full or not self._made_smaller(site, types)
         drawn = tuple(
             parts.names[name]
             for name in parts.drawn
-            if self._facts.constant(site.scope, name) is not None
+            if values.constant(site.scope, name) is not None
         )
         opset = site.scope.opset
         assert opset is not None
@@ -160,14 +162,14 @@ class PairMaker:
         if any(tensor.name not in node.output for tensor in large):
             raise UncheckableError("its replacement holds a large constant, which is not loaded")
 
-    def _parts(self, site: Site, full: bool) -> _Parts:
+    def _parts(self, site: Site, values: AttributeValues, full: bool) -> _Parts:
         node = site.node
-        after = [bound_node(self._facts.calls, site.scope, item) for item in site.result]
-        behind = site.behind or nodes_behind(site, after, self.conversion.constants(site.scope))
-        before = [bound_node(self._facts.calls, site.scope, item) for item in (*behind, node)]
+        after = [values.bound(item) for item in site.result]
+        behind = nodes_behind(site, self.conversion.constants(site.scope))
+        before = [values.bound(item) for item in (*behind, node)]
         inner = made_values(before[:-1])
         given = [name for name in used_values(before) if name not in inner]
-        constants = self._constants(site, after, given, full)
+        constants = self._constants(site, values, after, given, full)
         replaced = [tensor.name for tensor in site.initializers]
         names = Renaming()
         for prefix, found in (
@@ -250,7 +252,12 @@ class PairMaker:
         return None if known is None else known.dims
 
     def _constants(
-        self, site: Site, after: list[NodeProto], given: list[str], full: bool
+        self,
+        site: Site,
+        values: AttributeValues,
+        after: list[NodeProto],
+        given: list[str],
+        full: bool,
     ) -> dict[str, Array]:
         """Return the constants of the pair that are not drawn, by name.
 
@@ -261,21 +268,16 @@ class PairMaker:
         read_after = set(used_values(after))
         own_names = set(made_values(after)) | {name for name in site.node.output if name}
         for name in given:
-            array = self._facts.constant(site.scope, name)
+            array = values.constant(site.scope, name)
             if array is not None and (full or keeps_value(array) or name not in read_after):
                 found[name] = array
         for name in sorted(read_after - {*given} - own_names):
             if name in own.arrays:
                 found[name] = own.arrays[name][0]
             elif name in own.references:
-                value = self._facts.calls.resolve_attribute(site.scope, own.references[name])
-                if value is UNKNOWN or value is None:
-                    raise UncheckableError(
-                        "an attribute of its replacement is set by the function's callers"
-                    )
-                found[name] = np.array(value, np.int64)
+                found[name] = values.array(own.references[name])
             else:
-                array = self._facts.constant(site.scope, name)
+                array = values.constant(site.scope, name)
                 if array is None:
                     raise UncheckableError(
                         f"its replacement reads {name!r}, which the node itself does not read"

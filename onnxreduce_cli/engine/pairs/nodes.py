@@ -1,21 +1,19 @@
-"""The nodes of a pair: the site's own, without references to attributes, and those before it."""
+"""The nodes before a site that its pair runs with it, and nodes that no pair can run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from onnx import AttributeProto, NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.engine.pairs.names import made_values
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.file.tensors import tensors
-from onnxreduce_cli.model.graph.attributes import bind
-from onnxreduce_cli.model.graph.calls import UNKNOWN, Calls
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import Constants
-from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.graph.used_values import used_values
 
 #: The reason why nodes that draw random numbers are not checked.
@@ -23,45 +21,6 @@ RANDOM = "its results are random"
 
 #: How many producers back steps look.
 _DEPTH = 3
-
-
-def bound_node(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
-    """Return a copy of a node without doc strings, with its attribute references resolved.
-
-    Args:
-        calls: the calls of the model's functions.
-        scope: the scope of the node.
-        node: the node.
-
-    Raises:
-        UncheckableError: an attribute depends on the function's callers.
-    """
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    copy.doc_string = ""
-    del copy.metadata_props[:]
-    values = {}
-    for attribute in _references(copy):
-        value = calls.resolve_attribute(scope, attribute)
-        if value is UNKNOWN:
-            raise UncheckableError(
-                f"its attribute {attribute.name!r} is set by the function's callers"
-            )
-        if value is not None:
-            values[attribute.ref_attr_name] = helper.make_attribute(
-                attribute.name, value, attr_type=attribute.type or None
-            )
-    if values or any(True for _ in _references(copy)):
-        bind(copy, values)
-    return copy
-
-
-def _references(node: NodeProto) -> Iterator[AttributeProto]:
-    """Yield the attributes of a node, subgraphs included, that refer to a function's attribute."""
-    for item in with_inner([node]):
-        for attribute in item.attribute:
-            if attribute.ref_attr_name:
-                yield attribute
 
 
 def refuse_external(node: NodeProto) -> None:
@@ -74,19 +33,20 @@ def refuse_external(node: NodeProto) -> None:
         raise UncheckableError("its tensor is large, or external data, which is not read")
 
 
-def nodes_behind(site: Site, after: Sequence[NodeProto], constants: Constants) -> list[NodeProto]:
-    """Return the nodes between the inputs of a node's replacement and the node itself.
+def nodes_behind(site: Site, constants: Constants) -> Sequence[NodeProto]:
+    """Return the nodes that compute a site's inputs from others that its replacement reads.
 
     Args:
         site: the site.
-        after: the nodes that replace its node.
         constants: the constants that steps added to its scope.
 
     Returns:
         the nodes in order, without the site's own; empty if the node does not depend on the inputs.
     """
-    node, read = site.node, set(used_values(after))
-    wanted = read.difference(made_values(after), node.output, node.input, constants.arrays)
+    if site.behind:
+        return site.behind
+    node, read = site.node, set(used_values(site.result))
+    wanted = read.difference(made_values(site.result), node.output, node.input, constants.arrays)
     wanted -= constants.references.keys()
     found = _nodes_between(site.scope, node, wanted) if wanted else []
     # A value that both models read would have to be computed in both.

@@ -53,7 +53,7 @@ class Pair(NamedTuple):
 
 
 class DistinctSite(NamedTuple):
-    """Equivalent sites of a conversion, and a pair to check them by.
+    """Equivalent sites of a conversion, and the pairs to check them by.
 
     Attributes:
         number: the number of the site among the distinct ones.
@@ -62,8 +62,9 @@ class DistinctSite(NamedTuple):
         scope: the label of its scope; empty for the main graph.
         result: the operators that replace it.
         sites: how many sites there are.
-        pair: the pair; None if none can be made.
-        reason: why no pair can be made; else empty.
+        pairs: the pairs, all of which must agree: one, or one for each combination of attributes
+            that calls of the function set; none if one of them cannot be made.
+        reason: why it cannot be made; else empty.
     """
 
     number: int
@@ -72,5 +73,10 @@ class DistinctSite(NamedTuple):
     scope: str
     result: tuple[str, ...]
     sites: int
-    pair: Pair | None
+    pairs: tuple[Pair, ...]
     reason: str
+
+    @property
+    def key(self) -> tuple[bytes, ...]:
+        """A key of the pairs: equal keys mean equal pairs."""
+        return tuple(pair.key for pair in self.pairs)

@@ -21,10 +21,24 @@ from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, Sit
 
 
 def check_site(site: DistinctSite, seed: int = 0) -> PairResult:
-    """Check a site by its pair; `seed` is that of the inputs that are drawn."""
-    if site.pair is None:
+    """Check a site by its pairs, all of which must agree.
+
+    Args:
+        site: the site.
+        seed: of the inputs that are drawn.
+    """
+    if not site.pairs:
         return PairResult(unchecked=site.reason)
-    return check_pair(site.pair, seed)
+    total, unchecked = PairResult(), None
+    for pair in site.pairs:
+        found = check_pair(pair, seed)
+        if found.failure:
+            return found
+        if found.unchecked:
+            unchecked = unchecked or found
+        total.errors += found.errors
+        total.remarks += found.remarks
+    return unchecked or total
 
 
 def report_on(results: Iterable[tuple[DistinctSite, PairResult]]) -> SiteReport:

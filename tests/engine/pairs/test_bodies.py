@@ -7,6 +7,7 @@ from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues
 from onnxreduce_cli.engine.pairs.bodies import DEEPEST, TruncatedNode
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
@@ -53,7 +54,7 @@ def test_what_nests_deep_is_not_in_the_pairs_of_all_around_it() -> None:
     conversion = Conversion(nested(12), 8, Options(emulate=True))
     maker = PairMaker(conversion)
     sites = [site for site in conversion.sites if site.node.op_type == "If"]
-    pairs = [maker.pair(site) for site in sites]
+    pairs = [maker.pair(site, AttributeValues(conversion.facts, {})) for site in sites]
     assert len(pairs) == 12
     # Two Ifs, what is in their other branches, and an Identity for what nests deeper.
     assert max(sum(1 for _ in with_inner(pair.reference.graph.node)) for pair in pairs) == 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from onnx import parser
+from onnx import numpy_helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.distinct import DistinctSites
@@ -26,8 +26,8 @@ def smallest(pair: Pair, text: str, opset: int, target: int) -> Pair:
 
 
 def dims(site: DistinctSite) -> list[int]:
-    assert site.pair is not None
-    (value,) = site.pair.reference.graph.input
+    (pair,) = site.pairs
+    (value,) = pair.reference.graph.input
     return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
 
 
@@ -40,8 +40,8 @@ def test_equivalent_sites_are_one() -> None:
     ).with_small_tensors()
     assert (one.op_type, one.scope, one.result, one.sites) == ("ReduceMax", "", ("ReduceMax",), 2)
     assert other.sites == 1
-    assert one.pair is not None
-    assert one.pair.moved
+    (pair,) = one.pairs
+    assert pair.moved
 
 
 def test_pairs_of_true_sizes_and_of_the_smallest_follow() -> None:
@@ -49,23 +49,22 @@ def test_pairs_of_true_sizes_and_of_the_smallest_follow() -> None:
     found = distinct(text, 13, 18)
     (site,) = found.with_small_tensors()
     assert dims(site) == [5, 3]
-    full = found.with_true_tensors(site).pair
-    assert full is not None
+    (full,) = found.with_true_tensors(site).pairs
     assert full.full
     assert not full.constants
-    assert dims(site._replace(pair=full)) == [900, 3]
+    assert dims(site._replace(pairs=(full,))) == [900, 3]
     least = smallest(full, text, 13, 18)
-    assert dims(site._replace(pair=least)) == [5, 3]
+    assert dims(site._replace(pairs=(least,))) == [5, 3]
     assert [node.op_type for node in least.candidate.graph.node] == ["ReduceMax"]
 
 
 def test_a_pair_of_true_sizes_has_none_but_smaller_ones_beside_it() -> None:
     text = "g (float[2,3] x) => (float[2,1] y) { y = ReduceMax<axes=[1]>(x) }"
     (site,) = distinct(text, 13, 18).with_small_tensors()
-    assert site.pair is not None
-    assert site.pair.full
+    (pair,) = site.pairs
+    assert pair.full
     with pytest.raises(UncheckableError, match="the node itself says how large they are"):
-        smallest(site.pair, text, 13, 18)
+        smallest(pair, text, 13, 18)
 
 
 def test_true_tensors_that_are_too_large_are_made_smaller() -> None:
@@ -75,8 +74,8 @@ def test_true_tensors_that_are_too_large_are_made_smaller() -> None:
     assert dims(site) == [5, 6]
     site = found.with_true_tensors(site)
     assert dims(site) == [6, 5]
-    assert site.pair is not None
-    assert site.pair.full
+    (pair,) = site.pairs
+    assert pair.full
 
 
 def test_what_is_too_large_and_cannot_be_smaller_has_no_pair() -> None:
@@ -84,7 +83,7 @@ def test_what_is_too_large_and_cannot_be_smaller_has_no_pair() -> None:
         y = AveragePool<kernel_shape=[4096,4096], dilations=[2,2],
             pads=[4096,4096,4096,4096]>(x) }"""
     (site,) = distinct(text, 19, 18).with_small_tensors()
-    assert site.pair is None
+    assert site.pairs == ()
     assert site.reason.startswith("its tensors are too large to try; ")
 
 
@@ -95,5 +94,53 @@ def test_a_site_without_a_pair_says_why() -> None:
         '<domain: "f", opset_import: ["": 13]> top (a) => (b) { b = ReduceMax<axes=[1]>(a) }'
     )
     (site,) = DistinctSites(Conversion(source, 18), constant_drawer()).with_small_tensors()
-    assert site.pair is None
+    assert site.pairs == ()
     assert site.reason == "the type of 'a' is not known"
+
+
+CALLED_TWICE = """<ir_version: 8, opset_import: ["": 13, "f": 1]>
+    g (float[N,M] x) => (float[N,1] y, float[N] z, float[1,M] w) {
+        y = f.F<kept = 1>(x) z = f.F<kept = 0>(x) w = f.F<kept = 1, axes = [0]>(x)
+    }
+    <domain: "f", opset_import: ["": 13]> F <kept, axes: ints = [1]> (a) => (b) { BODY }"""
+
+
+def called_twice(body: str) -> list[DistinctSite]:
+    conversion = Conversion(model(CALLED_TWICE.replace("BODY", body)), 18)
+    return DistinctSites(conversion, constant_drawer()).with_small_tensors()
+
+
+def test_a_site_has_a_pair_for_each_combination_of_attributes_that_calls_set() -> None:
+    (site,) = called_twice("b = ReduceMax<keepdims: int = @kept, axes: ints = @axes>(a)")
+    assert site.sites == 1
+    found = []
+    for pair in site.pairs:
+        (node,), (axes,) = pair.candidate.graph.node, pair.candidate.graph.initializer
+        assert not any(attribute.ref_attr_name for attribute in node.attribute)
+        found.append((node.attribute[0].i, *numpy_helper.to_array(axes)))
+    assert found == [(1, 1), (0, 1), (1, 0)]
+
+
+def test_a_site_has_one_pair_for_attributes_that_it_does_not_refer_to() -> None:
+    (site,) = called_twice("b = ReduceMax<keepdims: int = @kept, axes = [1]>(a)")
+    assert len(site.pairs) == 2
+
+
+def test_a_constant_that_calls_set_is_one_in_each_pair() -> None:
+    (site,) = DistinctSites(
+        Conversion(
+            model(
+                CALLED_TWICE.replace('"": 13', '"": 18').replace(
+                    "BODY",
+                    "i = Constant<value_ints: ints = @axes>()"
+                    " b = ReduceMax<keepdims: int = @kept>(a, i)",
+                )
+            ),
+            13,
+        ),
+        constant_drawer(),
+    ).with_small_tensors()
+    axes = [pair.candidate.graph.node[0].attribute for pair in site.pairs]
+    assert [sorted(item.name for item in given) for given in axes] == [["axes", "keepdims"]] * 3
+    before = [pair.reference.graph.initializer[0] for pair in site.pairs]
+    assert [numpy_helper.to_array(tensor).tolist() for tensor in before] == [[1], [1], [0]]

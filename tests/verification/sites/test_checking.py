@@ -15,6 +15,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import emulation
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
 from onnxreduce_cli.verification.inputs.files import read_inputs
@@ -217,6 +218,39 @@ def test_a_site_in_a_function_uses_the_types_of_its_calls() -> None:
     )
     report = checked(found, 18)
     assert report.summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+CALLED_WITH = """g (float[N,M] x, int64[1] i) => (float[?,?] y, float[?] z) {
+        y = f.F<kept = 1>(x, i) z = f.F<kept = 0>(x, i) }
+    <domain: "f", opset_import: ["": OPSET]> F <kept> (a, i) => (b) { BODY }"""
+
+
+def called_with(opset: int, body: str) -> ModelProto:
+    """A function that two calls give another value, with a body."""
+    text = CALLED_WITH.replace("OPSET", str(opset)).replace("BODY", body)
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}, "f": 1]> {text}')
+
+
+def test_a_site_is_checked_with_each_value_that_calls_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one call sets is the default: only the other shows that it got lost."""
+    body = "b = ReduceMax<axes=[1], keepdims: int = @kept>(a)"
+    report = checked(called_with(13, body), 18)
+    assert (report.sites, report.distinct, report.bit_exact) == (1, 1, 1)
+    assert not report.unchecked
+    key: Key = ("ReduceMax", 18, "up")
+    spoil(monkeypatch, key, "ReduceMax", lambda node: attributes.drop(node, ["keepdims"]))
+    (failure,) = check_sites(Conversion(called_with(13, body), 18)).failures
+    assert "shapes differ" in failure.reason
+
+
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceSum", "ReduceLogSumExp"])
+def test_references_in_the_graphs_of_a_replacement(op_type: str) -> None:
+    """Axes known at run time only become one If for each axis, with keepdims as calls set it."""
+    body = "i = Shape(a) s = Size(i) o = Constant<value_ints=[1]>() j = Sub(s, o) k = Identity(j)"
+    body += f" q = Reshape(k, o) b = {op_type}<keepdims: int = @kept>(a, q)"
+    report = checked(called_with(18, body), 11)
+    assert report.checked
+    assert not report.unchecked
 
 
 def test_a_site_of_unknown_type_is_unchecked_with_its_reason() -> None:
