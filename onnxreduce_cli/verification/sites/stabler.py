@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model.graph.values import finfo, is_float
@@ -19,6 +19,7 @@ from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, RunKey, Ru
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner
 from onnxreduce_cli.verification.running.single_node import single_node_model
+from onnxreduce_cli.verification.sites.in_double import array_in_double, model_in_double
 
 Array = npt.NDArray[Any]
 
@@ -83,12 +84,12 @@ def _exact_outputs(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _ExactOutp
     or underflows in double too.
     """
     names = [output.name for output in pair.reference.graph.output]
-    wide = {name: _in_double(value) for name, value in feeds.items()}
+    wide = {name: array_in_double(value) for name, value in feeds.items()}
     try:
         overflowing = _overflowing(pair.reference, feeds)
-        nodes = NumpyRunner(_model_in_double(pair.reference)).run(wide, names)
-        overflowing_in_double = _overflowing(_model_in_double(pair.reference), wide)
-        operator = NumpyRunner(_model_in_double(pair.candidate)).run(wide, names)
+        nodes = NumpyRunner(model_in_double(pair.reference)).run(wide, names)
+        overflowing_in_double = _overflowing(model_in_double(pair.reference), wide)
+        operator = NumpyRunner(model_in_double(pair.candidate)).run(wide, names)
     except (CannotRunError, RunFailedError):
         return {}
     return {
@@ -97,25 +98,6 @@ def _exact_outputs(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _ExactOutp
         )
         for name in names
     }
-
-
-def _model_in_double(model: ModelProto) -> ModelProto:
-    """Return a model with all floats as double; it has neither subgraphs nor Casts."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    for value in copy.graph.input:
-        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        if is_float(dtype):
-            value.type.tensor_type.elem_type = TensorProto.DOUBLE
-    for tensor in copy.graph.initializer:
-        tensor.CopyFrom(
-            numpy_helper.from_array(_in_double(numpy_helper.to_array(tensor)), tensor.name)
-        )
-    return copy
-
-
-def _in_double(array: Array) -> Array:
-    return array.astype(np.float64) if is_float(array.dtype) else array
 
 
 def _overflowing(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, Array]:
