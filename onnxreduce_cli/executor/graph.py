@@ -315,9 +315,12 @@ class TypedFunctionStep:
 
 
 def _check_keys(args: Sequence[RuntimeValue]) -> None:
-    """Raise Invalid unless there are as many keys as values: the body would repeat one value."""
-    for key in (1, 4):
-        pair = [value.shape for value in args[key : key + 2] if isinstance(value, np.ndarray)]
+    """Raise Invalid unless there are as many keys as values, as long as queries: bodies repeat."""
+    query, key = (value.shape for value in args[:2] if isinstance(value, np.ndarray))
+    if len(query) == 4 and (*query[:1], *query[3:]) != (*key[:1], *key[3:]):
+        raise Invalid(f"keys of shape {key} do not fit queries of shape {query}")
+    for first in (1, 4):
+        pair = [value.shape for value in args[first : first + 2] if isinstance(value, np.ndarray)]
         if len(pair) == 2 and pair[0][:-1] != pair[1][:-1]:
             raise Invalid(f"keys of shape {pair[0]} have no values of shape {pair[1]}")
 

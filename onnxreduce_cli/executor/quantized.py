@@ -36,10 +36,9 @@ def _spread(call: Call, parameter: Array, shape: tuple[int, ...]) -> Array:
     if block:
         if parameter.ndim != len(shape):
             raise Invalid(f"a blocked parameter has rank {parameter.ndim}, not {len(shape)}")
-        full = np.take(np.repeat(parameter, block, axis=axis), range(shape[axis]), axis=axis)
-        if full.shape != shape:
+        if parameter.shape != (*shape[:axis], -(-shape[axis] // block), *shape[axis + 1 :]):
             raise Invalid(f"a parameter of shape {parameter.shape} does not fit {shape} in blocks")
-        return full
+        return np.take(np.repeat(parameter, block, axis=axis), range(shape[axis]), axis=axis)
     if parameter.shape != (shape[axis],):
         raise Invalid(f"a parameter has shape {parameter.shape}, not ({shape[axis]},)")
     return parameter.reshape((-1,) + (1,) * (len(shape) - axis - 1))

@@ -162,12 +162,18 @@ def _is_signal(shapes: Sequence[tuple[int, ...]]) -> bool:
     return len(signal) == 2 or (len(signal) == 3 and signal[2] in (1, 2))
 
 
+def _is_update_of_cache(shapes: Sequence[tuple[int, ...]]) -> bool:
+    cache, update, indices = shapes
+    return len(cache) == len(update) and cache[:1] == update[:1] and indices in ((), cache[:1])
+
+
 _FIT: dict[str, Callable[[Sequence[tuple[int, ...]]], bool]] = {
     "GridSample": _is_grid_of_data,
     "MaxUnpool": _are_indices_of_data,
     "NonMaxSuppression": _are_boxes_of_scores,
     "RoiAlign": _are_regions_of_data,
     "STFT": _is_signal,
+    "TensorScatter": _is_update_of_cache,
 }
 
 

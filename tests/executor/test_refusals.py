@@ -114,6 +114,8 @@ QUANTIZED: list[Case] = [
      "a blocked parameter has rank 1, not 2"),
     ("QuantizeLinear", 21, {"x": X, "s": floats(1, 2) + 1}, {"block_size": 2},
      "a parameter of shape (1, 2) does not fit (2, 3) in blocks"),
+    ("QuantizeLinear", 21, {"x": floats(0, 7), "s": floats(0, 2)}, {"block_size": 2},
+     "a parameter of shape (0, 2) does not fit (0, 7) in blocks"),
     ("QuantizeLinear", 21, {"x": X, "s": floats(1) + 1, "z": bytes_of(1)},
      {"output_dtype": TensorProto.INT8}, "output_dtype is not the zero point's type"),
     ("QuantizeLinear", 19,
@@ -301,6 +303,11 @@ NEURAL: list[Case] = [
      "inputs of shapes [1, 1, 3, 3], [0, 4], [1] do not fit"),
     ("MaxUnpool", 11, {"x": floats(1, 1, 2), "i": np.zeros((1, 1, 1), np.int64)},
      {"kernel_shape": [2]}, "inputs of shapes [1, 1, 2], [1, 1, 1] do not fit"),
+    ("TensorScatter", 24, {"c": floats(1, 4, 2), "u": floats(1, 2, 2), "i": ints(0, 0)}, {},
+     "inputs of shapes [1, 4, 2], [1, 2, 2], [2] do not fit"),
+    ("Attention", 23,
+     {"q": floats(1, 2, 4, 8), "k": floats(1, 2, 4, 1), "v": floats(1, 2, 4, 8)}, {},
+     "keys of shape (1, 2, 4, 1) do not fit queries of shape (1, 2, 4, 8)"),
 ]  # fmt: skip
 
 REFUSED = [*INDEXING, *LINEAR, *QUANTIZED, *MAKING, *SHAPE, *RESAMPLED, *NEURAL]
