@@ -211,9 +211,10 @@ def around_axis(context: Context, axis: str) -> None:
     context.replace(inputs=[four, context.input(1)], outputs=outputs, axis=1)
     found = op.Shape(*outputs)
     here = op.Equal(places, axis)
-    wanted = op.Concat(
-        op.Where(here, element(context, found, 1), front), element(context, found, -1), axis=0
-    )
+    is_real = context.value("inverse", 0) and context.value("onesided", 0)
+    # What onnx infers of a real signal is two parts.
+    parts = one if is_real else element(context, found, -1)
+    wanted = op.Concat(op.Where(here, element(context, found, 1), front), parts, axis=0)
     reshaped(context, outputs[0], wanted, output=context.node.output[0])
 
 

@@ -125,6 +125,16 @@ def test_dft_of_what_is_only_known_at_run_time() -> None:
     converts(one_node("DFT", 17, {"x": empty}), 16, {"x": empty}, in_numpy=True)
 
 
+@pytest.mark.newest
+def test_a_real_inverse_along_an_axis_known_at_run_time() -> None:
+    x = np.random.default_rng(1).standard_normal((1, 4, 3, 2)).astype(np.float32)
+    feeds = {"x": x, "n": None, "axis": np.array(1)}
+    source = one_node("DFT", 20, feeds, inverse=1, onesided=1)
+    given = {"x": x, "axis": np.array(1)}
+    close(source, 19, given)
+    close(source, 9, given)
+
+
 def test_a_long_dft_is_not_written_down() -> None:
     x = np.random.default_rng(1).standard_normal((1, 1200, 1))
     source = one_node("DFT", 17, {"x": x}, onesided=1)
