@@ -61,7 +61,7 @@ def check_causal(context: Context) -> None:
     That of older releases of onnx leaves it out where there is a mask, and so does what checks the
     replacement.
     """
-    if context.node.op_type != "Attention" or not context.value("is_causal", 0):
+    if context.node.op_type != "Attention" or context.value("is_causal", 0) != 1:
         return
     if not any(node.op_type in ("Trilu", "Less") for node in _function_body(context).node):
         raise Blocked(
@@ -81,7 +81,7 @@ def check_definition(context: Context, *, grouped: bool) -> None:
         context: the context of the node.
         grouped: whether there are fewer heads of keys than of queries.
     """
-    masked = context.input(3) or context.value("is_causal", 0)
+    masked = context.input(3) or context.value("is_causal", 0) == 1
     op_types = [node.op_type for node in _function_body(context).node]
     if grouped and "Tile" in op_types:
         what = "repeats heads of keys and values in another order than the definition"

@@ -110,7 +110,7 @@ def mask_padded(context: Context) -> None:
     key = arange(context, _total_length(context))
     lengths = unsqueezed(context, valid, [1, 2, 3])
     seen = op.Less(key, lengths)
-    if context.value("is_causal", 0):
+    if context.value("is_causal", 0) == 1:
         ahead = op.LessOrEqual(key, _position(context))
         seen = op.And(seen, ahead)
     else:

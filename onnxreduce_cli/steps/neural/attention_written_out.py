@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
@@ -197,7 +198,7 @@ def _attention_weights(
         limit = context.scalar(cap, "cap", elem_type)
         scores = op.Mul(op.Tanh(op.Div(scores, limit)), limit, outputs=outputs(_CAPPED))
     causal = None
-    if context.value("is_causal", 0):
+    if context.value("is_causal", 0) == 1:
         lengths = (known_size(context, context.input(index), -2) for index in (_QUERY, _KEY))
         causal = Causal(scores, context.input(_PAST_KEY), *lengths)
     bias = attention_bias(context, mask, elem_type, causal)
@@ -220,6 +221,8 @@ def _attention_weights(
 def _stage_of_output(context: Context, cap: float) -> int:
     """Return the stage after which the scores are an output."""
     stage: int = context.value("qk_matmul_output_mode", _RAW)
-    if stage == _BIASED and not (context.input(_MASK) or context.value("is_causal", 0)):
+    if stage not in (_RAW, _CAPPED, _BIASED, _WEIGHTS):
+        raise Blocked(f"its qk_matmul_output_mode={stage} does not exist", "mend the model")
+    if stage == _BIASED and not (context.input(_MASK) or context.value("is_causal", 0) == 1):
         stage = _CAPPED
     return _RAW if stage == _CAPPED and not cap else stage

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli import convert
+from onnxreduce_cli import ConversionError, convert
 from tests.support import converts, converts_or_counts, one_node, op_types, run
 
 pytestmark = pytest.mark.newest
@@ -160,6 +160,18 @@ def test_causal_of_lengths_known_at_run_time_only() -> None:
     short = {**given(feeds), "past_key": normal(2, 4, 0, 8), "past_value": normal(2, 4, 0, 6)}
     for opset in (22, 17, 14, 13, 11, 9, 8):
         converts_or_counts(source, opset, given(feeds), short, in_numpy=opset == 8)
+
+
+def test_a_causal_that_is_not_1_is_none() -> None:
+    feeds = inputs_of()
+    assert added(attention(feeds, is_causal=-1)) == added(attention(feeds))
+    converts(attention(feeds, is_causal=-1), 17, given(feeds))
+
+
+def test_scores_after_a_stage_that_does_not_exist_block() -> None:
+    source = attention(inputs_of(past=2), 4, qk_matmul_output_mode=-2)
+    with pytest.raises(ConversionError, match="qk_matmul_output_mode=-2 does not exist"):
+        convert(source, 17)
 
 
 def test_causal_of_many_queries_holds_no_large_constant() -> None:
