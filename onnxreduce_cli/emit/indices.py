@@ -34,13 +34,15 @@ _NEVER_BELOW_ZERO = UNSIGNED | {TensorProto.BOOL}
 
 def never_negative(context: Context, name: str) -> bool:
     """Return whether the elements of a value are known to be never negative."""
-    waiting = [name]
+    waiting, found = [name], set[str]()
     for _ in range(_LOOKED_AT):
+        found.add(str(waiting[-1]))
         decisive = _sources_of_sign(context, waiting.pop())
         if decisive is None:
             return False
         waiting += decisive
         if not waiting:
+            context.lookups.non_negative |= found
             return True
     return False
 

@@ -53,11 +53,13 @@ class Lookups:
         types: whether the type or the shape of any value was.
         more: whether the emitted nodes may depend on more than the node's operator and attributes,
             the elements of `constants`, and the types of its inputs and outputs.
+        non_negative: the names of values on whose having no negative elements its steps rely.
     """
 
     constants: set[str] = field(default_factory=set)
     types: bool = False
     more: bool = False
+    non_negative: set[str] = field(default_factory=set)
 
     def note(self, *constants: str, types: bool = False, more: bool = False) -> None:
         """Note the constants that a question reads, and whether it asks for types or for more."""

@@ -101,6 +101,7 @@ class PairMaker:
             parts.append(node_key(item, tokens))
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         parts.append(tuple(site.dims.items()))
+        parts.append(tuple(name in site.lookups.non_negative for name in site.node.input))
         return tuple(parts)
 
     def _input_key(self, site: Site, name: str) -> Any:
@@ -149,6 +150,7 @@ class PairMaker:
             self._stated_dims(site, parts) if own_sizes else {},
             self._known_sizes(site, parts),
             drawn,
+            tuple(parts.names[name] for name in parts.drawn if name in site.lookups.non_negative),
             site.stabler,
         )
 

@@ -32,6 +32,7 @@ class Pair(NamedTuple):
             an input was made smaller.
         sizes: the known elements of lists of integers that are drawn, by input.
         constants: the inputs that are constants of the source model, but are drawn.
+        non_negative: the inputs that have no negative elements, as the nodes before the site show.
         stabler: whether the replacement may differ where intermediate values overflow or underflow.
     """
 
@@ -42,6 +43,7 @@ class Pair(NamedTuple):
     promised: dict[str, Dims]
     sizes: dict[str, Sizes]
     constants: tuple[str, ...] = ()
+    non_negative: tuple[str, ...] = ()
     stabler: bool = False
 
     @property
@@ -49,7 +51,8 @@ class Pair(NamedTuple):
         """A key of the pair: equal keys mean equal pairs."""
         sides = (self.reference, self.candidate)
         parts = [side.SerializeToString(deterministic=True) for side in sides]
-        return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
+        known = (sorted(self.sizes.items()), self.non_negative)
+        return b"\0".join([*parts, repr(known).encode()])
 
 
 class DistinctSite(NamedTuple):

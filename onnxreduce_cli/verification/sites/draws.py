@@ -45,6 +45,9 @@ _POOLS = frozenset({"AveragePool", "MaxPool"})
 #: Reductions that give minus infinity or NaN for an empty set, which integers do not have.
 _NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 
+#: Halvings after which any number is 0.
+_HALVINGS = 64
+
 #: The number of choices of unfixed dimensions that are tried for one run.
 _TRIES = 40
 
@@ -131,6 +134,48 @@ def fit_regions(pair: Pair, feeds: dict[str, Any], rng: RandomArrays) -> None:
             size = np.array([width, height]) / (1.0 if scale is None else scale.f)
             corners = ends.reshape(2, -1, 2) * size
             feeds[name] = np.concatenate([*corners], axis=1).astype(region.dtype)
+
+
+def fit_signs(pair: Pair, feeds: dict[str, Any]) -> None:
+    """Turn the negative elements of inputs that have none, in place."""
+    for name in pair.non_negative:
+        array = feeds[name]
+        # The lowest integer has no absolute value.
+        turned = ~array if array.dtype.kind == "i" else np.abs(array)
+        feeds[name] = np.where(array < 0, turned, array)
+
+
+def fit_powers(pair: Pair, feeds: dict[str, Any]) -> None:
+    """Halve drawn bases and exponents, in place, until integers hold their powers.
+
+    What becomes of larger ones is not specified.
+    """
+    constants = {tensor.name: tensor for tensor in pair.reference.graph.initializer}
+    for node in pair.reference.graph.node:
+        if node.op_type != "Pow" or len(node.input) < 2:
+            continue
+        drawn = [name for name in dict.fromkeys(node.input[:2]) if name in feeds]
+        for _ in range(_HALVINGS if drawn else 0):
+            base, exponent = (
+                feeds[name] if name in feeds else numpy_helper.to_array(constants[name])
+                for name in node.input[:2]
+                if name in feeds or name in constants
+            )
+            if base.dtype.kind not in "iu" or _hold_powers(base, exponent):
+                break
+            for name in drawn:
+                feeds[name] = (feeds[name].astype(np.float64) / 2).astype(feeds[name].dtype)
+
+
+def _hold_powers(base: Any, exponent: Any) -> bool:
+    """Return whether integers of the dtype of `base` hold its powers, or the shapes do not fit."""
+    limits = np.iinfo(base.dtype)
+    try:
+        with np.errstate(all="ignore"):
+            powers = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    except ValueError:
+        return True
+    return bool(np.all((powers >= limits.min) & (powers <= limits.max)))
 
 
 def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:

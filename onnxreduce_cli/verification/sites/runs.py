@@ -23,8 +23,10 @@ from onnxreduce_cli.verification.inputs.ranges import FLOATS
 from onnxreduce_cli.verification.running.runtime import Runner
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.sites.draws import (
+    fit_powers,
     fit_regions,
     fit_shapes,
+    fit_signs,
     input_plan,
     is_defined,
     required_shapes,
@@ -142,6 +144,8 @@ def _wanted(
             feeds = drawer.draw(choice, values, rng, negative=True)
             fit_shapes(pair, feeds, rng)
             fit_regions(pair, feeds, rng)
+            fit_signs(pair, feeds)
+            fit_powers(pair, feeds)
             return feeds
 
         yield InputRequest(values, choices, draw, times)

@@ -11,7 +11,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.running.runtime import NumpyRunner
-from onnxreduce_cli.verification.sites.draws import windows_hold_elements
+from onnxreduce_cli.verification.sites.draws import fit_powers, windows_hold_elements
 from tests.support import model
 
 
@@ -62,3 +62,21 @@ def test_pools_of_constants_are_checked(opset: int, target: int, text: str) -> N
     report = check_sites(Conversion(found, target, Options(emulate=True)))
     assert report.ok
     assert report.checked == report.distinct
+
+
+@pytest.mark.parametrize("constant", ["", "<int32[3] b = {4, 5, 6}>"])
+def test_powers_of_integers_fit_them(constant: str) -> None:
+    given = "int32[3] a" + ("" if constant else ", int32[3] b")
+    before = model(
+        f'<ir_version: 8, opset_import: ["": 15]> g ({given}) => (int32[3] y) {constant}'
+        "{ y = Pow(a, b) }"
+    )
+    pair = Pair(before, before, moved=True, full=True, promised={}, sizes={})
+    feeds = {"a": np.array([87, -45, 12], np.int32)}
+    if not constant:
+        feeds["b"] = np.array([9, -3, 40], np.int32)
+    fit_powers(pair, feeds)
+    exponents = feeds.get("b", np.array([4, 5, 6]))
+    assert np.all(np.abs(np.power(feeds["a"].astype(float), exponents)) < 2**31)
+    assert feeds["a"].any()
+    assert feeds["a"].dtype == np.int32
