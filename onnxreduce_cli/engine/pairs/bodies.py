@@ -32,7 +32,7 @@ from onnxreduce_cli.engine.pairs.nodes import RANDOM, refuse_external
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.pairs.types import type_proto
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.graph import ir_version
+from onnxreduce_cli.model.graph import attributes, ir_version
 from onnxreduce_cli.model.graph.dead_values import without_unread
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import Edits, apply_edits
@@ -43,6 +43,9 @@ from onnxreduce_cli.model.types.facts import Facts
 
 #: How many subgraphs there are at most around a node of a pair.
 DEEPEST = 2
+
+#: The opset at which Scan lost its batches.
+_UNBATCHED = 9
 
 Array = npt.NDArray[Any]
 Initializers = MutableSequence[TensorProto]
@@ -76,6 +79,9 @@ def models_with_bodies(
     after = [values.bound(item) for item in made]
     own = replacement.constants(after, scope, initializers)
     constants, types = _used_constants_and_types(node, scope, values, nesting)
+    for name, dims in _dims_in_body(node, scope.opset or 0).items():
+        if name in types and name not in nesting.types:
+            _state_dims(types[name], dims)
     unknown = set(used_values(after)).difference(types, constants, own, made_values(after))
     if unknown:
         raise UncheckableError(
@@ -116,6 +122,42 @@ def _used_constants_and_types(
         else:
             types[name] = type_proto(known, known.dims)
     return constants, types
+
+
+def _dims_in_body(node: NodeProto, opset: int) -> dict[str, list[int | None]]:
+    """Return the dimensions of a Scan's inputs that its body states, by name.
+
+    The steps of the nodes in the body rely on them.
+    """
+    body = next((graph for _, graph in subgraphs(node)), None)
+    count, axes = (attributes.find(node, name) for name in ("num_scan_inputs", "scan_input_axes"))
+    if node.op_type != "Scan" or body is None or count is None:
+        return {}
+    batched = opset < _UNBATCHED
+    given = node.input[1:] if batched else node.input
+    states = len(given) - count.i
+    found = {}
+    for index, (name, formal) in enumerate(zip(given, body.input, strict=False)):
+        kind = formal.type.tensor_type
+        if not kind.HasField("shape"):
+            continue
+        dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+        if index >= states:
+            axis = 0 if axes is None or batched else axes.ints[index - states]
+            dims.insert(axis % (len(dims) + 1), None)
+        found[name] = [None, *dims] if batched else dims
+    return found
+
+
+def _state_dims(proto: TypeProto, dims: Sequence[int | None]) -> None:
+    """State dimensions of a tensor that are not known, in place."""
+    kind = proto.tensor_type
+    if not kind.HasField("shape"):
+        proto.CopyFrom(helper.make_tensor_type_proto(kind.elem_type, dims))
+    elif len(kind.shape.dim) == len(dims):
+        for dim, size in zip(kind.shape.dim, dims, strict=True):
+            if size is not None and not dim.HasField("dim_value"):
+                dim.dim_value = size
 
 
 def _check_runnable(node: NodeProto, scope: Scope) -> None:

@@ -113,3 +113,35 @@ def test_a_node_is_checked_with_what_is_emulated_in_its_graphs(text: str) -> Non
     assert report.ok
     assert not report.unchecked
     assert {"If", "ScatterElements"} <= {item.op_type for item in report.each}
+
+
+BODIES = {
+    "scan": (
+        9,
+        [[2], [2, 0]],
+        "g (float[N] s, float[A,B] x) => (float[2] y) { y = Scan<num_scan_inputs=1,"
+        " scan_input_axes=[1], body = b (float[2] t, float[2] e) => (float[2] u)"
+        " { u = Add(t, e) }>(s, x) }",
+    ),
+    "scan in batches": (
+        8,
+        [[0, 2], [0, 0, 2]],
+        "g (float[C,N] s, float[C,A,B] x) => (float[C,2] y) { y = Scan<num_scan_inputs=1,"
+        ' body = b (float[2] t, float[2] e) => (float[2] u) { u = Add(t, e) }>("", s, x) }',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BODIES)
+def test_inputs_have_the_dimensions_that_a_body_states(case: str) -> None:
+    """Below opset 7 an Add of equal sizes stays as it is: with others it would fail."""
+    opset, expected, text = BODIES[case]
+    source = model(f'<ir_version: 4, opset_import: ["": {opset}]> {text}')
+    conversion = Conversion(source, 6, Options(emulate=True))
+    site = next(site for site in conversion.sites if site.node.op_type == "Scan")
+    pair = PairMaker(conversion).pair(site, AttributeValues(conversion.facts, {}))
+    shapes = [value.type.tensor_type.shape.dim for value in pair.reference.graph.input]
+    assert [[dim.dim_value for dim in shape] for shape in shapes] == expected
+    report = check_sites(conversion)
+    assert report.ok, report.failures
+    assert report.checked == report.distinct
