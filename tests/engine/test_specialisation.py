@@ -63,6 +63,23 @@ def test_where_one_body_serves_all_there_are_no_copies() -> None:
         assert not onnxreduce_cli.plan(axes(), target).specialised
 
 
+def test_where_one_body_serves_all_calls_of_calls_there_are_no_copies() -> None:
+    """What the innermost function is given comes from the outermost calls, in two ways."""
+    text = """<ir_version: 8, opset_import: ["": 13, "own": 1]>
+        g (float[2,3] x) => (int64[?,?] y, int64[?,?] z) {
+            y = own.Outer<a = 0>(x) z = own.Outer<a = LAST>(x) }
+        <domain: "own", opset_import: ["": 13, "own": 1]>
+        Outer <a> (v) => (w) { w = own.Inner<axis: int = @a>(v) }
+        <domain: "own", opset_import: ["": 13]>
+        Inner <axis> (v) => (w) { w = ArgMax<axis: int = @axis>(v) }"""
+    for last, copies in (
+        ("1", ["Outer", "Inner"]),
+        ("-1", ["Outer_1", "Outer_2", "Inner_1", "Inner_2"]),
+    ):
+        result = converts(model(text.replace("LAST", last)), 10, {"x": X[0]}, exact=True)
+        assert names(result) == copies
+
+
 def test_an_attribute_that_some_calls_leave_out() -> None:
     source = model("""<ir_version: 10, opset_import: ["" : 17, "local" : 1]>
         g (float[1,2,3] x) => (float[1,1,1] y, float[1,1,3] z) {
