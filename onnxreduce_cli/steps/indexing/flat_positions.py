@@ -7,6 +7,7 @@ import math
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
 from onnxreduce_cli.emit.numbers import Number, as_name
@@ -27,12 +28,17 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
     Returns:
         an int64 tensor of the shape of the indices without the last dimension, and how many
         dimensions are indexed.
+
+    Raises:
+        Blocked: that is none, which no definition allows.
     """
     op = context.op
     indices = context.input(1)
     shape = need_dims(context, indices, COUNTED_FLAT)
     depth = shape[-1]
     assert isinstance(depth, int)
+    if not depth:
+        raise Blocked("its indices name no dimension", "mend the model")
     known = context.constant(indices)
     sizes = static_dims(dims[:depth])
     if known is not None and sizes is not None:

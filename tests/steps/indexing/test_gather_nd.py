@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onnxreduce_cli import ConversionError, convert
 from tests.support import converts, converts_from_9, converts_or_counts, model, one_node
 
 X = np.array([[[1, np.nan, 3], [4, 5, -0.0]], [[7, 8, np.inf], [10, 11, 12]]], np.float32)
@@ -41,6 +42,13 @@ def test_gather_elements_of_one_dimension() -> None:
     inputs = {"x": X[0, 1], "i": np.array([2, -1, 0, 0])}
     for shapes in ({}, {"x": ["n"], "i": ["m"]}):
         converts(one_node("GatherElements", 11, inputs, shapes=shapes), 10, inputs, exact=True)
+
+
+@pytest.mark.parametrize("initializers", [(), ("i",)])
+def test_indices_that_name_no_dimension_block(initializers: tuple[str, ...]) -> None:
+    inputs = {"x": X, "i": np.zeros((2, 0), np.int64)}
+    with pytest.raises(ConversionError, match="its indices name no dimension"):
+        convert(one_node("GatherND", 11, inputs, initializers=initializers), 10)
 
 
 def _of_unknown_rank(inputs: dict[str, np.ndarray], node: str, out: str) -> tuple[Any, Any]:
