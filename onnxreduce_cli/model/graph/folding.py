@@ -232,8 +232,9 @@ def _where(_: Attributes, condition: Array, a: Array, b: Array) -> Array:
     return np.asarray(np.where(condition, a, b))
 
 
-def _non_zero(_: Attributes, a: Array) -> Array:
-    return np.stack(np.nonzero(np.atleast_1d(a))).astype(np.int64)
+def _non_zero(_: Attributes, a: Array) -> Array | None:
+    # Of a scalar the definition gives no row, and ONNX Runtime one.
+    return np.stack(np.nonzero(a)).astype(np.int64) if a.ndim else None
 
 
 def _constant_of_shape(attributes: Attributes, shape: Array) -> Array | None:

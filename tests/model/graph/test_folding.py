@@ -123,6 +123,7 @@ def test_casts_and_the_rest() -> None:
         for op_type in ("Neg", "Abs"):
             assert agrees(graph(op_type, 13, [array]))
         assert agrees(graph("NonZero", 13, [array]))
+    assert not agrees(graph("NonZero", 13, [np.array(3)]))  # ONNX Runtime gives it a row.
     assert agrees(graph("Not", 13, [np.array([True, False])]))
     assert agrees(graph("Where", 13, [np.array([True, False]), i64([1, 2]), i64([3, 4])]))
     assert agrees(graph("ConstantOfShape", 13, [i64([2, 3])]))
