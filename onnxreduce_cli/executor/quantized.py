@@ -27,12 +27,12 @@ def _spread(call: Call, parameter: Array, shape: tuple[int, ...]) -> Array:
     """Return a scale or zero point, one for all, for an index of an axis or for a block, in the
     shape of the data.
     """
-    if parameter.size == 1 and parameter.ndim < 2:
+    block = int(call.attrs.get("block_size", 0))
+    if parameter.size == 1 and parameter.ndim < 2 and not block:
         return parameter.reshape(())
     if call.since == 10:
         raise Invalid(f"a parameter has shape {parameter.shape}, one value is needed")
     axis = one_axis(call.attrs.get("axis", 1), len(shape))
-    block = int(call.attrs.get("block_size", 0))
     if block:
         if parameter.ndim != len(shape):
             raise Invalid(f"a blocked parameter has rank {parameter.ndim}, not {len(shape)}")

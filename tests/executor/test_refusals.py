@@ -114,6 +114,8 @@ QUANTIZED: list[Case] = [
      "a blocked parameter has rank 1, not 2"),
     ("QuantizeLinear", 21, {"x": X, "s": floats(1, 2) + 1}, {"block_size": 2},
      "a parameter of shape (1, 2) does not fit (2, 3) in blocks"),
+    ("QuantizeLinear", 21, {"x": X, "s": np.float32(1)}, {"block_size": 2},
+     "a blocked parameter has rank 0, not 2"),
     ("QuantizeLinear", 21, {"x": floats(0, 7), "s": floats(0, 2)}, {"block_size": 2},
      "a parameter of shape (0, 2) does not fit (0, 7) in blocks"),
     ("QuantizeLinear", 21, {"x": X, "s": floats(1) + 1, "z": bytes_of(1)},

@@ -31,7 +31,7 @@ from onnxreduce_cli.verification.running.single_node import single_node_model
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
 #: Operators whose result for an empty input is not specified.
-_OF_SOMETHING = _WEIGHING | {"GroupNormalization"}
+_OF_SOMETHING = _WEIGHING | {"Col2Im", "GroupNormalization"}
 #: Operators that sort: no definition says how NaN compares.
 _ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
 #: Operators that multiply more than two numbers, in an order that no definition fixes.
@@ -44,6 +44,9 @@ _OF_EACH_DIMENSION = {"Pad": 2, "Resize": 1, "Upsample": 1}
 _POOLS = frozenset({"AveragePool", "MaxPool"})
 #: Reductions that give minus infinity or NaN for an empty set, which integers do not have.
 _NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
+
+#: Operators whose result for integers is not defined in general: none holds it.
+_OF_POSITIVE_INTEGERS = frozenset({"Erf", "ReduceLogSum"})
 
 #: Halvings after which any number is 0.
 _HALVINGS = 64
@@ -145,30 +148,36 @@ def fit_signs(pair: Pair, feeds: dict[str, Any]) -> None:
         feeds[name] = np.where(array < 0, turned, array)
 
 
-def fit_powers(pair: Pair, feeds: dict[str, Any]) -> None:
-    """Halve drawn bases and exponents, in place, until integers hold their powers.
+def fit_integers(pair: Pair, feeds: dict[str, Any]) -> None:
+    """Change drawn integers, in place, until integers hold what becomes of them.
 
-    What becomes of larger ones is not specified.
+    Bases and exponents of a Pow are halved; a ReduceLogSum gets positive numbers.
     """
-    constants = {tensor.name: tensor for tensor in pair.reference.graph.initializer}
     for node in pair.reference.graph.node:
-        if node.op_type != "Pow" or len(node.input) < 2:
-            continue
-        drawn = [name for name in dict.fromkeys(node.input[:2]) if name in feeds]
-        for _ in range(_HALVINGS if drawn else 0):
-            base, exponent = (
-                feeds[name] if name in feeds else numpy_helper.to_array(constants[name])
-                for name in node.input[:2]
-                if name in feeds or name in constants
-            )
-            if base.dtype.kind not in "iu" or _hold_powers(base, exponent):
+        drawn = [name for name in dict.fromkeys(node.input) if name in feeds]
+        for _ in range(_HALVINGS if node.op_type == "Pow" and drawn else 0):
+            if _hold_powers(node, pair, feeds):
                 break
             for name in drawn:
                 feeds[name] = (feeds[name].astype(np.float64) / 2).astype(feeds[name].dtype)
+        if node.op_type == "ReduceLogSum" and drawn and feeds[drawn[0]].dtype.kind in "iu":
+            array = feeds[drawn[0]]
+            feeds[drawn[0]] = np.where(array < 1, np.where(array < 0, ~array, 0) | 1, array)
 
 
-def _hold_powers(base: Any, exponent: Any) -> bool:
-    """Return whether integers of the dtype of `base` hold its powers, or the shapes do not fit."""
+def _value(name: str, pair: Pair, feeds: dict[str, Any]) -> Any:
+    """Return an input or a constant of a pair; None if it is neither."""
+    if name in feeds:
+        return feeds[name]
+    tensors = (item for item in pair.reference.graph.initializer if item.name == name)
+    return next(map(numpy_helper.to_array, tensors), None)
+
+
+def _hold_powers(node: NodeProto, pair: Pair, feeds: dict[str, Any]) -> bool:
+    """Return whether integers hold the powers of a Pow, which may be of floats."""
+    base, exponent = (_value(name, pair, feeds) for name in node.input[:2])
+    if base is None or exponent is None or base.dtype.kind not in "iu":
+        return True
     limits = np.iinfo(base.dtype)
     try:
         with np.errstate(all="ignore"):
@@ -183,7 +192,8 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
 
     It is not for some reductions of an empty tensor of integers, for interpolation in an empty
     image, for empty groups, whose number the function body of GroupNormalization cannot compute,
-    and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1.
+    and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1; nor for
+    what integers cannot hold: some powers, the logarithm of 0, and Erf, which is next to 1.
     """
     for node in pair.reference.graph.node:
         array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
@@ -195,6 +205,13 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
         scores = feeds.get(node.input[1]) if node.op_type == "NonMaxSuppression" else None
         if isinstance(scores, np.ndarray) and np.unique(scores).size < scores.size:
             return False  # The order of two boxes of equal score is not specified.
+        if node.op_type == "Pow" and not _hold_powers(node, pair, feeds):
+            return False
+        if node.op_type in _OF_POSITIVE_INTEGERS:
+            array = _value(node.input[0], pair, feeds)
+            integers = isinstance(array, np.ndarray) and array.dtype.kind in "iu"
+            if integers and (node.op_type == "Erf" or bool(np.any(array < 1))):
+                return False
         if node.op_type == "Einsum" and not _sizes_agree(node, _shapes(pair, feeds)):
             return False
     return True

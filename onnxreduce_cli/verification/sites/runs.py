@@ -23,7 +23,7 @@ from onnxreduce_cli.verification.inputs.ranges import FLOATS
 from onnxreduce_cli.verification.running.runtime import Runner
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.sites.draws import (
-    fit_powers,
+    fit_integers,
     fit_regions,
     fit_shapes,
     fit_signs,
@@ -145,7 +145,7 @@ def _wanted(
             fit_shapes(pair, feeds, rng)
             fit_regions(pair, feeds, rng)
             fit_signs(pair, feeds)
-            fit_powers(pair, feeds)
+            fit_integers(pair, feeds)
             return feeds
 
         yield InputRequest(values, choices, draw, times)

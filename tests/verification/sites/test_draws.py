@@ -11,7 +11,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.running.runtime import NumpyRunner
-from onnxreduce_cli.verification.sites.draws import fit_powers, windows_hold_elements
+from onnxreduce_cli.verification.sites.draws import fit_integers, windows_hold_elements
 from tests.support import model
 
 
@@ -75,8 +75,31 @@ def test_powers_of_integers_fit_them(constant: str) -> None:
     feeds = {"a": np.array([87, -45, 12], np.int32)}
     if not constant:
         feeds["b"] = np.array([9, -3, 40], np.int32)
-    fit_powers(pair, feeds)
+    fit_integers(pair, feeds)
     exponents = feeds.get("b", np.array([4, 5, 6]))
     assert np.all(np.abs(np.power(feeds["a"].astype(float), exponents)) < 2**31)
     assert feeds["a"].any()
     assert feeds["a"].dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("opset", "target", "text", "reason"),
+    [
+        (13, 9, "g () => (int64[2] y) <int64[2] x = {0, 0}, double p = {-0.5}> { y = Pow(x, p) }",
+         "no inputs were found"),
+        (11, 8, "g (uint8[N] x) => (uint8[N] y) { y = Erf(x) }", "no inputs were found"),
+        (26, 28, "g () => (int64[1] y) <int64[1] x = {-1}> { y = ReduceLogSum(x) }",
+         "no inputs were found"),
+        (26, 28, "g (int64[N] x) => (int64[1] y) { y = ReduceLogSum(x) }", ""),
+        (18, 11, "g (float[1,5,N] x, int64[2] s) => (float[A,B,C,D] y) <int64[2] k = {1, 5}>"
+         "{ y = Col2Im(x, s, k) }", ""),
+    ],
+)  # fmt: skip
+@pytest.mark.newest
+def test_what_integers_cannot_hold_is_not_drawn(
+    opset: int, target: int, text: str, reason: str
+) -> None:
+    found = model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
+    report = check_sites(Conversion(found, target, Options(emulate=True)))
+    assert report.ok, report.failures
+    assert [reason in item.reason for item in report.unchecked] == [True] * bool(reason)
