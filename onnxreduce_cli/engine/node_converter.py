@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from onnx import GraphProto, NodeProto
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
@@ -232,6 +233,8 @@ class NodeConverter:
         if following is not None:
             context = self._context(site, scope, node, opset, following.opset)
             following.take(context)
+            if context.unchanged and node.input and not node.input[-1]:
+                _drop_absent_inputs(context, following.opset)
             return _CrossedBoundary(context, context.description, following.opset, expand, tried)
         if node.op_type in expand:
             context = self._context(site, scope, node, target, BODY_OPSET)
@@ -366,6 +369,15 @@ class NodeConverter:
         """Return the constants that steps add to a scope, which new nodes read by name."""
         workspace = self._workspaces.get(id(scope))
         return Constants() if workspace is None else workspace.constants
+
+
+def _drop_absent_inputs(context: Context, opset: int) -> None:
+    """Leave out the last inputs, which are empty, where the definition at `opset` has fewer."""
+    given = list(context.node.input)
+    while len(given) > schemas.schema(context.node.op_type, opset).max_input and not given[-1]:
+        given.pop()
+    if len(given) < len(context.node.input):
+        context.replace(inputs=given)
 
 
 def _add_notes(site: Site, context: Context) -> None:

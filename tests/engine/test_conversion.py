@@ -657,3 +657,22 @@ def test_an_ir_version_that_is_too_old_is_raised_only_by_a_conversion() -> None:
     source.opset_import[0].version = 13
     assert onnxreduce_cli.convert(source, 13) == source
     assert onnxreduce_cli.convert(source, 12).ir_version == 7
+
+
+@pytest.mark.parametrize(
+    ("opset", "text", "targets"),
+    [
+        (13, 'y = Split<axis = 0>(x, "")', (12, 10, 6)),
+        (18, 'y = Pad(x, p, "", "")', (17, 11)),
+    ],
+)
+def test_inputs_left_out_that_older_definitions_lack_go(
+    opset: int, text: str, targets: tuple[int, ...]
+) -> None:
+    """No step changes such a node, and nothing but its last input, an empty one, is in the way."""
+    source = model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (float[2,3] x) => (float[a,b] y)'
+        f" <int64[4] p = {{0, 1, 0, 1}}> {{ {text} }}"
+    )
+    for target in targets:
+        converts(source, target, {"x": np.ones((2, 3), np.float32)}, exact=True)
