@@ -49,7 +49,8 @@ def _apply_reduction(context: Context, boundary: int) -> None:
     Other indices, and ScatterElements, go through a Loop; see `reduced_slices` and
     `reduced_elements`.
     """
-    reduction = context.value("reduction", "none")
+    known = [name for since, names in _NEW_IN.items() if since <= boundary for name in names]
+    reduction = context.choice("reduction", "none", ("none", *known))
     if reduction not in _NEW_IN[boundary]:
         if reduction == "none" and context.attribute("reduction") is not None:
             context.replace(drop=("reduction",))

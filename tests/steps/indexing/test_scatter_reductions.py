@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+from onnxreduce_cli import ConversionError, convert
 from tests.support import converts, model, one_node, op_types
 
 RNG = np.random.default_rng(7)
@@ -94,6 +95,14 @@ def test_indices_that_differ_need_no_loop() -> None:
     inputs["i"] = np.array([[[0, 1], [2, 3]], [[-2, 1], [2, -2]], [[0, 0], [1, 0]]])
     found = converts(source("ScatterND", inputs, "add", initializers=("i",)), 13, inputs)
     assert op_types(found) == ["GatherND", "Add", "ScatterND"]
+
+
+@pytest.mark.parametrize(("opset", "reduction"), [(16, "min"), (18, "or")])
+def test_a_reduction_that_does_not_exist_blocks(opset: int, reduction: str) -> None:
+    feeds = {"x": np.zeros(3, np.float32), "i": np.array([0]), "u": np.ones(1, np.float32)}
+    source = one_node("ScatterElements", opset, feeds, reduction=reduction)
+    with pytest.raises(ConversionError, match=f"its reduction='{reduction}' does not exist"):
+        convert(source, 13)
 
 
 def test_no_reduction_stays() -> None:
