@@ -102,7 +102,9 @@ def gather_nd(call: Call, data: Array, indices: Array) -> Array:
     """Take slices by tuples of indices; from 12 after `batch_dims` shared dimensions."""
     batch = int(call.attrs.get("batch_dims", 0))
     depth = indices.shape[-1]
-    if data.shape[:batch] != indices.shape[:batch] or batch + depth > data.ndim:
+    if data.shape[:batch] != indices.shape[:batch] or not (
+        batch < indices.ndim and batch + depth <= data.ndim
+    ):
         raise Invalid(f"indices of shape {indices.shape} do not fit data of {data.shape}")
     grid = np.indices((*indices.shape[:batch], *(1,) * (indices.ndim - 1 - batch)), sparse=True)
     picks: list[Any] = [grid[i] for i in range(batch)]

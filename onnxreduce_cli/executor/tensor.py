@@ -64,7 +64,7 @@ def constant_of_shape(call: Call, dims: Array) -> Array:
 @kernel("Range", 11, 27)
 def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
     """Return start, start + delta, ... before limit; each term is start + i * delta."""
-    if not start.size == limit.size == delta.size == 1:
+    if any(value.size != 1 or value.ndim > 1 for value in (start, limit, delta)):
         raise Invalid("start, limit and delta must hold one value each")
     # The schema body of AffineGrid passes them as vectors of one element.
     start, limit, delta = start.reshape(()), limit.reshape(()), delta.reshape(())
