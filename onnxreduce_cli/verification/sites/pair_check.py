@@ -26,7 +26,6 @@ from onnxreduce_cli.verification.inputs.drawing import Drawer
 from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelSource
-from onnxreduce_cli.verification.sites.in_double import agrees_in_double
 from onnxreduce_cli.verification.sites.runs import RefusalReasons, search_inputs
 from onnxreduce_cli.verification.sites.site_runners import (
     add_worker_outcomes,
@@ -182,6 +181,8 @@ def _judge(pair: Pair, run: Run, name: str) -> Judgement:
     in_numpy = exact.pairs.get("numpy")
     if in_numpy is not None and in_numpy.agree:
         return rounded
+    from onnxreduce_cli.verification.sites.in_double import agrees_in_double
+
     return rounded if rounded.agree and agrees_in_double(pair, run.feeds, name) else exact
 
 
