@@ -59,7 +59,7 @@ class Lookups:
     constants: set[str] = field(default_factory=set)
     types: bool = False
     more: bool = False
-    non_negative: set[str] = field(default_factory=set)
+    non_negative: frozenset[str] = frozenset()
 
     def note(self, *constants: str, types: bool = False, more: bool = False) -> None:
         """Note the constants that a question reads, and whether it asks for types or for more."""

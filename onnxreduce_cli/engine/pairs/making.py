@@ -101,7 +101,8 @@ class PairMaker:
             parts.append(node_key(item, tokens))
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         parts.append(tuple(site.dims.items()))
-        parts.append(tuple(name in site.lookups.non_negative for name in site.node.input))
+        if site.lookups.non_negative:
+            parts.append(tuple(name in site.lookups.non_negative for name in site.node.input))
         return tuple(parts)
 
     def _input_key(self, site: Site, name: str) -> Any:
