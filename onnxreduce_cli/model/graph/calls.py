@@ -16,7 +16,7 @@ from onnxreduce_cli.model.graph.scope import FunctionKey, Scope, called_key, sub
 Names = tuple[str, ...]
 Values = tuple[Any, ...]
 
-#: The most combinations of values that are told apart: calls of calls can make very many.
+#: The most combinations of values that are known: calls of calls can make very many.
 _MOST = 256
 
 #: The number of nodes that a function counts as that calls itself.

@@ -75,7 +75,7 @@ def test_an_attribute_left_out_has_the_default_of_whoever_asks() -> None:
     assert facts.calls.resolve_attribute(scope, reference, 1) == 1
 
 
-def test_more_combinations_than_are_told_apart_are_not_known() -> None:
+def test_too_many_combinations_are_not_known() -> None:
     calls = "".join(f"y{number} = local.F<p = {number}>(x) " for number in range(300))
     found = model(f"""<ir_version: 9, opset_import: ["" : 18, "local" : 1]>
         g (float[2] x) => (float[2] y0) {{ {calls} }}
