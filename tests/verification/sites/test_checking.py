@@ -425,7 +425,8 @@ def test_attribute_and_input_moves_must_be_bit_exact(monkeypatch: pytest.MonkeyP
 
     def rounding(self, feeds, names):  # type: ignore[no-untyped-def]
         found = real(self, feeds, names)
-        return {name: value * np.float32(1 + 2**-23) for name, value in found.items()}
+        steps = {name: np.spacing(value.astype(np.float32)) for name, value in found.items()}
+        return {name: (value + steps[name]).astype(value.dtype) for name, value in found.items()}
 
     opened = runtime.NumpyRunner.__init__
 
