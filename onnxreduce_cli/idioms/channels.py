@@ -88,9 +88,7 @@ def _require_channels(facts: NodeFacts, found: IdiomMatch, dims: Dims) -> None:
 def _parameters(context: Context, found: IdiomMatch) -> list[str]:
     """Return the data, and scale and bias of shape [channels]."""
     channels = 1 - len(require_dims(context, found["data"]))
-    parameters = [
-        parameter_of_axes(context, found[name], [channels]) for name in ("scale", "bias")
-    ]
+    parameters = [parameter_of_axes(context, found[name], [channels]) for name in ("scale", "bias")]
     return [found["data"], *parameters]
 
 
