@@ -12,6 +12,7 @@ from onnx import NodeProto, TypeProto, helper, numpy_helper
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.gate import attribute_ranges
 from onnxreduce_cli.model.graph.pool_sizes import rounded_down
+from onnxreduce_cli.model.graph.scaled_sizes import scaled_dims, uneven_scales
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.model.types.constants import Array
@@ -215,22 +216,35 @@ def infer_from(
     Raises:
         InferenceError, SchemaError, ValidationError, ValueError: see `infer_outputs`.
     """
-    types, constants = {}, {}
+    counted = rounded_down(node, opset)
+    if counted is None:
+        return {}
+    types, constants, arrays = {}, {}, {}
+    inputs = list(inputs)
     for name, known, array in inputs:
         if name:  # An absent input has no type, not an empty one.
             types[name] = TypeProto() if known is None else known.to_proto()
         if array is not None:
             constants[name] = numpy_helper.from_array(array, name)
-    return dict(
+            arrays[name] = array
+    found = dict(
         onnx.shape_inference.infer_node_outputs(
             onnx.defs.get_schema(node.op_type, opset),
-            rounded_down(node, opset),
+            counted,
             types,
             constants,
             opset_imports=[onnx.helper.make_opsetid("", opset)],
             ir_version=min(ir_version, onnx.IR_VERSION),
         )
     )
+    scales = uneven_scales(node, opset, arrays.get)
+    data = inputs[0][1] if scales is not None else None
+    if scales is not None and data is not None and data.dims is not None:
+        dims = found.get(node.output[0], TypeProto()).tensor_type.shape.dim
+        for axis, size in scaled_dims(node, data.dims, scales).items():
+            if axis < len(dims):
+                dims[axis].dim_value = size
+    return found
 
 
 def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> str | None:
