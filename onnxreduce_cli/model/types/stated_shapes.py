@@ -119,7 +119,7 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
             sizes = right.get(info.name)
             if sizes is not None and stated.dims == sizes.dims:
                 continue
-            if _contradict(stated.dims, real.dims):
+            if stated.contradicts(real):
                 dims = tuple(None if _is_generated(dim) else dim for dim in real.dims)
                 info.type.CopyFrom(ValueType(real.kind, real.elem_type, dims).to_proto())
                 found[info.name] = FalseShape(info.name, stated.dims, dims)
@@ -137,15 +137,6 @@ def _stated(scope: Scope) -> Iterator[ValueInfoProto]:
     for info in (*graph.output, *graph.value_info):
         if info.name in scope.producers and info.type.tensor_type.HasField("shape"):
             yield info
-
-
-def _contradict(stated: Dims, inferred: Dims) -> bool:
-    if len(stated) != len(inferred):
-        return True
-    return any(
-        isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(stated, inferred, strict=True)
-    )
 
 
 def _is_generated(dim: int | str | None) -> bool:
