@@ -184,7 +184,7 @@ class Reporter:
 
             # GitHub's runner reads both streams; standard output may be a model, or JSON.
             for line in annotation_lines(report.to_dict()):
-                say(line, err=True)
+                say(line, err=True, command=True)
 
 
 def _as_json(found: dict[str, Any]) -> str:

@@ -85,7 +85,22 @@ def _wants_colours() -> bool | None:
 _CLEAR = "\r\x1b[K"
 
 
-def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
+#: The variables that runners of GitHub, Azure and TeamCity set; these read commands in the output.
+_RUNNERS = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
+
+
+def _without_command(line: str) -> str:
+    """Return a line in which no name of a model or file is a command for a runner.
+
+    It takes a line that begins with ``::``, or has ``##[`` or ``##name[`` anywhere. The escapes are
+    those of JSON too, in which the text stays the same.
+    """
+    if not any(map(os.environ.get, _RUNNERS)):
+        return line
+    return re.sub(r"^( *):(?=:)", r"\1\\u003a", re.sub(r"##(?=\w*\[)", r"#\\u0023", line))
+
+
+def say(text: str, *, err: bool = False, over_bar: bool = False, command: bool = False) -> None:
     """Print a text on standard output or error, without control characters except newlines.
 
     If a reader closes the pipe early, the rest is dropped, and the exit code does not change.
@@ -94,12 +109,14 @@ def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
         text: lines, in which quoted names have no newlines: see `onnxreduce_cli.text.joined`.
         err: whether it goes to standard error.
         over_bar: whether it replaces a progress bar.
+        command: whether it is one line, and a command for GitHub's runner.
 
     Raises:
         OSError: the stream cannot be written.
     """
     try:
-        shown = "\n".join(coloured(printable(line)) for line in text.split("\n"))
+        lines = [printable(line) for line in text.split("\n")]
+        shown = "\n".join(lines if command else map(coloured, map(_without_command, lines)))
         click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err, color=_wants_colours())
     except BrokenPipeError:
         stream = sys.stderr if err else sys.stdout

@@ -125,7 +125,7 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
             expanded = np.broadcast_to(constant, sizes)
         except ValueError as error:
             raise Blocked(f"{name!r} does not broadcast to {list(sizes)}", _MEND) from error
-        return context.array(np.ascontiguousarray(expanded), "expanded")
+        return context.array(np.array(expanded, order="C"), "expanded")
     own = padded(dims_of(context, name) or (), len(wanted))
     counts = [
         size if dim == 1 else 1 if not _may_grow(dim, size) else None

@@ -75,7 +75,11 @@ def _coordinates(
 
 
 def _interpolated(x: Array, places: list[Array]) -> Array:
-    """Return (N, G, C, *lengths) interpolated at coordinates (N, G, *taken); outside it is 0."""
+    """Return (N, G, C, *lengths) interpolated at coordinates (N, G, *taken); outside it is 0.
+
+    What is no finite number is outside.
+    """
+    places = [np.where(np.isfinite(place), place, -2.0) for place in places]
     n, groups, channels, *lengths = x.shape
     flat = x.reshape(n, groups, channels, -1)
     taken = places[0].shape[2:]

@@ -274,18 +274,12 @@ def _clip(x: Array, low: Any, high: Any) -> Array:
 
 @kernel("Clip", 1, 6)
 def clip_1(call: Call, x: Array) -> Array:
-    """Clip to the attributes `min` and `max`, by default the limits of the type.
+    """Clip to the attributes `min` and `max`, by default the limits of the type, from 6 of float.
 
-    Finite attributes out of the type's range, such as float's limits for float16, become its
-    limits.
+    float16 is compared with them in float, so that float's limits leave its infinities.
     """
     low, high = _limits(x)
-    given = call.attrs.get("min", low), call.attrs.get("max", high)
-    return _clip(
-        x,
-        given[0] if math.isinf(given[0]) else max(low, given[0]),
-        given[1] if math.isinf(given[1]) else min(high, given[1]),
-    )
+    return _clip(x, call.attrs.get("min", low), call.attrs.get("max", high))
 
 
 @kernel("Clip", 11, 12, 13)

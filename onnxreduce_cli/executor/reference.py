@@ -115,6 +115,8 @@ def reference_kernel(
             defaults = (np.zeros(1, np.int64), np.zeros(1, np.float32), None)
             pairs = zip(limits, defaults, strict=True)
             inputs = (*inputs[:2], *(other if value is None else value for value, other in pairs))
+        if node.op_type == "GridSample":
+            inputs = (inputs[0], _with_finite_positions(inputs[1]))
         try:
             results = compute(*inputs)
         except _UNCHECKED as error:
@@ -135,6 +137,11 @@ def _require_fit(op_type: str, *values: RuntimeValue) -> None:
         raise Invalid(
             f"inputs of shapes {', '.join(str(list(dims)) for dims in shapes)} do not fit"
         )
+
+
+def _with_finite_positions(grid: Any) -> Any:
+    """Return a grid with -1 for what is no finite number: the definition does not say."""
+    return np.where(np.isfinite(grid), grid, grid.dtype.type(-1))
 
 
 def _is_grid_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -229,7 +230,8 @@ def resize_11(
     result = x if mode == "nearest" else x.astype(FLOAT64)
     dtype = _dtype_of_coordinates(x, mode)
     outside: list[tuple[int, Array]] = []
-    for at, axis in zip(along, axes, strict=True):
+    # In order, so that the same sums are rounded equally however the axes are listed.
+    for at, axis in sorted(zip(along, axes, strict=True), key=itemgetter(0)):
         length = x.shape[at]
         places = _coordinates(axis, length, mapping, dtype)
         if mapping == "tf_crop_and_resize":

@@ -14,7 +14,7 @@ from onnxreduce_cli.idioms.normalizations import FOLDED, FORMS, affine, layer_no
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
     is_shape_of,
-    parameter_in_shape,
+    parameter_of_axes,
     require_dims,
     require_shape,
 )
@@ -81,16 +81,14 @@ def _require_channels(facts: NodeFacts, found: IdiomMatch, dims: Dims) -> None:
     if not isinstance(dims[1], int):
         raise NoMatchError("the number of channels is not known")
     for name in ("scale", "bias"):
-        require_shape(facts, name, found[name], (dims[1], *(1 for _ in dims[2:])))
+        shape = (dims[1], *(1 for _ in dims[2:]))
+        require_shape(facts, name, found[name], shape, len(dims))
 
 
 def _parameters(context: Context, found: IdiomMatch) -> list[str]:
     """Return the data, and scale and bias of shape [channels]."""
-    channels = require_dims(context, found["data"])[1]
-    assert isinstance(channels, int)
-    parameters = [
-        parameter_in_shape(context, found[name], [channels]) for name in ("scale", "bias")
-    ]
+    channels = 1 - len(require_dims(context, found["data"]))
+    parameters = [parameter_of_axes(context, found[name], [channels]) for name in ("scale", "bias")]
     return [found["data"], *parameters]
 
 

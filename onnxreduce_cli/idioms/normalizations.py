@@ -22,7 +22,7 @@ from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
     is_shape_of,
-    parameter_in_shape,
+    parameter_of_axes,
     require_dims,
     require_shape,
 )
@@ -187,7 +187,7 @@ def _over_last_axes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     if axes != list(range(rank - len(axes), rank)):
         raise NoMatchError(f"its axes {axes} are not the last of {rank}")
     for name in found.match.pattern.inputs[1:]:
-        require_shape(facts, name, found[name], dims[axes[0] :])
+        require_shape(facts, name, found[name], dims[axes[0] :], rank)
     return {"axis": axes[0] - rank, **found.numbers}
 
 
@@ -202,7 +202,8 @@ def _over_rows(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     Raises:
         NoMatchError: the rows are others, or a parameter may have another shape.
     """
-    last = require_dims(facts, found["data"])[-1:]
+    dims = require_dims(facts, found["data"])
+    last = dims[-1:]
     _refuse_doubles(facts, found)
     rows = require_dims(facts, found["Reshape.0"])
     if last in ((), (None,)) or (rows[:1], rows[2:]) != ((1,), (*last, 1)):
@@ -216,7 +217,7 @@ def _over_rows(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     if not is_shape_of(facts, found["shape"], found["data"]):
         raise NoMatchError("it may not get the shape back that it had")
     for name in ("scale", "bias"):
-        require_shape(facts, name, found[name], last)
+        require_shape(facts, name, found[name], last, len(dims))
     return {"axis": -1, **found.numbers}
 
 
@@ -238,10 +239,9 @@ def _parameters(context: Context, found: IdiomMatch) -> list[str]:
     inputs = found.match.pattern.inputs
     dims = require_dims(context, found["data"])
     count = 1 if found.match.pattern.asides else len(found.axes or dims)
-    shape = [dim for dim in dims[len(dims) - count :] if isinstance(dim, int)]
     return [
         found["data"],
-        *(parameter_in_shape(context, found[name], shape) for name in inputs[1:]),
+        *(parameter_of_axes(context, found[name], range(-count, 0)) for name in inputs[1:]),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
@@ -25,26 +26,41 @@ def require_dims(facts: NodeFacts, name: str) -> Dims:
     return found.dims
 
 
-def require_shape(facts: NodeFacts, what: str, name: str, dims: Dims) -> None:
+def require_shape(facts: NodeFacts, what: str, name: str, dims: Dims, rank: int) -> None:
     """Raise unless a parameter has the shape `dims`, with or without dimensions of 1 before it.
+
+    Args:
+        facts: what is known of the model.
+        what: what the parameter is, for the message.
+        name: the parameter.
+        dims: the shape that it must have.
+        rank: the rank of the data, which the result has: a parameter of a higher one raises it.
 
     Raises:
         NoMatchError: it has, or may have, another shape.
     """
     given = require_dims(facts, name)
+    if len(given) > rank:
+        raise NoMatchError(f"its {what} {name!r} has a higher rank than its data")
     before, own = given[: -len(dims)], given[-len(dims) :]
     if None in own or own != dims or any(dim != 1 for dim in before):
         raise NoMatchError(f"its {what} {name!r} may not have the shape of what it is for")
 
 
-def parameter_in_shape(context: Context, name: str, shape: Sequence[int]) -> str:
-    """Return a parameter in another shape of as many elements; a constant stays one."""
-    if require_dims(context, name) == tuple(shape):
-        return name
-    array = context.constant(name)
+def parameter_of_axes(context: Context, name: str, axes: Sequence[int]) -> str:
+    """Return a parameter without its other axes, which are of size 1; a constant stays one.
+
+    Args:
+        context: the context of the node.
+        name: the parameter.
+        axes: the axes that it keeps, counted from the back.
+    """
+    rank = len(require_dims(context, name))
+    others = [axis for axis in range(rank) if axis - rank not in axes]
+    array = context.constant(name) if others else None
     if array is not None:
-        return context.array(array.reshape(shape), "parameter")
-    return context.op.Reshape(name, context.array(list(shape), "shape"))
+        return context.array(array.squeeze(tuple(others)), "parameter")
+    return squeezed(context, name, others)
 
 
 def is_filled(facts: NodeFacts, name: str, value: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -374,6 +375,47 @@ def test_names_break_out_of_no_form(onnxreduce, monkeypatch):
     assert lines[0].startswith("::error file=o%2Cd%3Ad%25.onnx,title=")
     assert "%250A" in lines[0]
     assert "failure" in junit("out.xml").values()
+
+
+@pytest.mark.parametrize("runner", ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", None])
+@pytest.mark.parametrize(
+    "name", ["::stop-commands::t", "::error file=a.py::x", "##[error]x", "##vso[a]x", "###[group]x"]
+)
+def test_names_are_no_commands_for_the_runners_of_jobs(onnxreduce, monkeypatch, name, runner):
+    odd = model(HARD)
+    odd.opset_import.add(domain="d", version=1)
+    odd.graph.node[0].name = name
+    odd.graph.node.add(op_type=name, domain="d", input=["x"], output=[name])
+    onnx.save(odd, "odd.onnx")
+    onnx.save(odd, "##[a]::b.onnx")
+    onnx.save(odd, "::warning::f.onnx")
+    if runner is not None:
+        monkeypatch.setenv(runner, "true")
+    printed = []
+    for call in (
+        ("inspect", "odd.onnx"),
+        ("inspect", "::warning::f.onnx"),
+        ("inspect", "##[a]::b.onnx"),
+        ("inspect", "::nothing.onnx"),
+        ("ops", "--of", "odd.onnx"),
+        ("ops", name),
+        ("diff", "odd.onnx", "a.onnx"),
+        ("convert", "odd.onnx", "--opset", 7, "--dry-run"),
+        ("convert", "odd.onnx", "--opset", 7, "--dry-run", "--json"),
+    ):
+        result = onnxreduce(*call)
+        if "--json" in call:
+            (entry,) = json.loads(result.out)["models"]
+            assert name in str(entry)
+        printed += [*result.out.splitlines(), *result.err.splitlines()]
+    own = ("::error file=odd.onnx,title=onnxreduce%3A",)
+    commands = [
+        line
+        for line in printed
+        if (line.lstrip().startswith("::") and not line.startswith(own))
+        or ("##" in line and re.search(r"##\w*\[", line) and not line.startswith(own))
+    ]
+    assert bool(commands) == (runner is None)
 
 
 def test_names_as_long_as_a_book_make_short_reports(onnxreduce, monkeypatch):

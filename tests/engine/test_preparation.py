@@ -231,3 +231,49 @@ def test_sizes_become_no_constants_that_the_opset_does_not_allow(opset: int) -> 
         before, after = run(source, feeds), run(result, feeds)
         for name in "yzfw":
             assert_same(before[name], after[name])
+
+
+def with_function(nodes: str, stated: str) -> ModelProto:
+    """A model that calls a function of data of [N, 4], which states shapes."""
+    return onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18, "local" : 1]>
+        g (float[N,4] x) => (float[?,?] y) {{ y = local.F(x) }}
+        <domain: "local", opset_import: ["" : 18]> F (a) => (b) <{stated}> {{ {nodes} }}""")
+
+
+OF_SHAPE = "t = Neg(a) s = Shape(t) b = Reshape(t, s)"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "stated", "said"),
+    [
+        (OF_SHAPE, "float[3,4] t", r"Neg node making 't' in function local.F .* it makes \[2, 4\]"),
+        (OF_SHAPE, "float[N,5] t", r"Neg node making 't' in function local.F .* it makes \[2, 4\]"),
+        ("s = Shape(a) b = Reshape(a, s)", "float[3,4] a", "states its input 'a' to have shape"),
+        (
+            "c = Constant<value = bool {1}>() b = If (c) <then_branch = p () => (float[3,4] t) "
+            "{ t = Neg(a) }, else_branch = q () => (e) { e = Abs(a) }>",
+            "int64[2] unused",
+            r"Neg node making 't' in function local.F > If.then_branch .* it makes \[2, 4\]",
+        ),
+        ("k = Shape(a) b = MatMul(a, a)", "int64[2] k", "MatMul node making 'b' in function"),
+    ],
+)
+def test_fixed_dimensions_that_a_function_contradicts(nodes: str, stated: str, said: str) -> None:
+    with pytest.raises(ConversionError, match=f"with N = 2 .*{said}"):
+        onnxreduce_cli.convert(with_function(nodes, stated), dims={"N": 2})
+
+
+def test_fixed_dimensions_that_a_function_states_rightly() -> None:
+    feeds = {"x": np.arange(8, dtype=np.float32).reshape(2, 4)}
+    for stated in ("float[2,4] t", "float[N,4] t", "float[M,4] t, int64[2] s", "float[N,4] a"):
+        source = with_function(OF_SHAPE, stated)
+        result = onnxreduce_cli.convert(source, dims={"N": 2})
+        assert_same(run(source, feeds)["y"], run(result, feeds)["y"])
+    # Called with two sizes it has neither.
+    twice = with_function(OF_SHAPE, "float[N,4] t")
+    twice.graph.node.insert(0, onnx.helper.make_node("Transpose", ["x"], ["u"], perm=[1, 0]))
+    twice.graph.node.insert(1, onnx.helper.make_node("F", ["u"], ["v"], domain="local"))
+    twice.graph.node[2].output[0] = "w"
+    twice.graph.node.append(onnx.helper.make_node("MatMul", ["w", "v"], ["y"]))
+    result = onnxreduce_cli.convert(twice, dims={"N": 2})
+    assert_same(run(twice, feeds)["y"], run(result, feeds)["y"])

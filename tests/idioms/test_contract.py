@@ -211,7 +211,64 @@ def test_the_first_opset(op_type: str, first: int) -> None:
 def test_over_two_axes_with_parameters_of_three_dimensions() -> None:
     text = LAYER.replace("[-1]", "[-2, -1]")
     text = text.replace("[8] s", "[1, 8, 8] s").replace("[8] b", "[1, 8, 8] b")
-    assert sorted(contracted(model(text))) == ["LayerNormalization", "Reshape", "Reshape"]
+    assert sorted(contracted(model(text))) == ["LayerNormalization", "Squeeze", "Squeeze"]
+
+
+RMS = """<ir_version: 8, opset_import: ["": 18]>
+agraph (float[8, 8, 8] x, float[8] s) => (float[8, 8, 8] y)
+<int64[1] axes = {-1}, float two = {2.0}, float e = {0.001}> {
+  q = Pow(x, two)
+  v = ReduceMean(q, axes)
+  w = Add(v, e)
+  r = Sqrt(w)
+  n = Div(x, r)
+  y = Mul(n, s)
+}"""
+
+#: By channels; of rank 3, as the data.
+INSTANCES = (
+    LAYER.replace("axes = [-1]", "axes = [2]")
+    .replace("[8] s", "[8, 1] s")
+    .replace("[8] b", "[8, 1] b")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "operator"), [(LAYER, "LayerNormalization"), (RMS, "RMSNormalization")]
+)
+@pytest.mark.parametrize("parameter", ["[d]", "[1, d]", "[1, 1, d]"])
+def test_parameters_of_symbolic_sizes(text: str, operator: str, parameter: str) -> None:
+    text = text.replace("[8, 8, 8]", "[n, m, d]")
+    source = model(text.replace("[8] s", f"{parameter} s").replace("[8] b", f"{parameter} b"))
+    dims = {"d": 5, "1": 1}
+    shape = [dims[dim] for dim in parameter.strip("[]").split(", ")]
+    feeds = {
+        "x": np.random.default_rng(1).normal(size=(2, 3, 5)).astype(np.float32),
+        "s": np.linspace(-3, 3, 5, dtype=np.float32).reshape(shape),
+        "b": np.linspace(-1, 2, 5, dtype=np.float32).reshape(shape),
+    }
+    result = onnxreduce_cli.convert(source, 24, contract=[operator])
+    assert set(op_types(result)) - {"Squeeze"} == {operator}
+    before, after = (run(found, feeds)["y"] for found in (source, result))
+    assert after.shape == before.shape == (2, 3, 5)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "operator"),
+    [
+        (LAYER, "LayerNormalization"),
+        (RMS, "RMSNormalization"),
+        (INSTANCES, "InstanceNormalization"),
+    ],
+)
+def test_a_parameter_of_a_higher_rank_raises_that_of_the_result(text: str, operator: str) -> None:
+    assert operator in contracted(model(text), operator)
+    text = text.replace("[8] s", "[1, 1, 1, 8] s").replace("[8, 1] s", "[1, 1, 8, 1] s")
+    source = model(text.replace("=> (float[8, 8, 8] y)", "=> (float[1, 8, 8, 8] y)"))
+    conversion = Conversion(source, 24, Options(contract=[operator]))
+    assert not [site for site in conversion.sites if site.absorbed]
+    assert any("a higher rank than its data" in item.reason for item in conversion.near_misses)
 
 
 def test_halves_of_either_kind_are_contracted() -> None:

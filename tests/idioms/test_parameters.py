@@ -67,10 +67,16 @@ def test_a_parameter_has_the_shape_of_what_it_is_for(
     given: tuple[Any, ...], dims: tuple[Any, ...], fits: bool
 ) -> None:
     if fits:
-        parameters.require_shape(facts(p=given), "scale", "p", dims)
+        parameters.require_shape(facts(p=given), "scale", "p", dims, 4)
         return
     with pytest.raises(NoMatchError, match="its scale 'p' may not have the shape"):
-        parameters.require_shape(facts(p=given), "scale", "p", dims)
+        parameters.require_shape(facts(p=given), "scale", "p", dims, 4)
+
+
+def test_a_parameter_of_a_higher_rank_than_the_data() -> None:
+    parameters.require_shape(facts(p=(1, 1, 8)), "scale", "p", (8,), 3)
+    with pytest.raises(NoMatchError, match="its scale 'p' has a higher rank than its data"):
+        parameters.require_shape(facts(p=(1, 1, 8)), "scale", "p", (8,), 2)
 
 
 def test_a_rank_that_is_not_known() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from onnx import ModelProto
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.operators import OPERATORS
 from onnxreduce_cli.containers.rewriting import RewriteError, RewrittenNode, write_out
 from onnxreduce_cli.emit.blocked import Blocked
@@ -32,14 +33,14 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode
         the copy, without weights, and the nodes that were written out; None if none blocks, or if
         it is not possible, or only as an emulation: then the plan's blockers say why.
     """
-    # The gate has not checked the operators of scopes that import no opset.
+    # The gate has not checked the operators of scopes that import no opset, or lack them.
     sites = [
         site
         for site in plan.blocked
         if site.scope.function is None and site.scope.opset is not None
         if _has_containers(plan, site)
     ]
-    if not sites:
+    if not sites or not all(_is_defined(site) for site in sites):
         return None
     copy = without_weights(plan.input.model)
     try:
@@ -75,6 +76,11 @@ def _blocked_emulations(plan: SitePlan, written: Iterable[RewrittenNode]) -> Ite
         except Blocked as blocked:
             site.blocked = blocked.kept()
             yield site
+
+
+def _is_defined(site: Site) -> bool:
+    """Return whether the opset of a node has its operator, so that the gate has checked it."""
+    return schemas.defines(site.node.op_type, site.scope.opset or 0)
 
 
 def _has_containers(plan: SitePlan, site: Site) -> bool:

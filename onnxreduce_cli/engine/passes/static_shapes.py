@@ -97,20 +97,40 @@ def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) 
                 f"with {said} the model states {item.name!r} to have shape {list(item.stated)}, "
                 f"but what computes it gives {list(item.inferred)}: another size is right"
             )
-    model_input = ConversionInput.of(model, base_dir)
+    facts = (model_input := ConversionInput.of(model, base_dir)).facts
     for scope in model_input.scopes:
-        if scope.function is not None or scope.opset is None:
+        if scope.opset is None:
             continue
         for node in scope.nodes:
-            if not is_default(node.domain) or model_input.facts.calls.function_of(node) is not None:
-                continue
-            problem = model_input.facts.contradiction(scope, node)
+            if not is_default(node.domain) or facts.calls.function_of(node) is not None:
+                problem = _of_call(facts, scope, node)
+            else:
+                problem = facts.contradiction(scope, node)
+                if problem is None and scope.function is not None:
+                    # What a function states was not compared with what its calls make of it yet.
+                    problem = facts.contradiction_of_sizes(scope, node)
             if problem is not None:
                 where = f" in {scope.label}" if scope.label else ""
                 raise ConversionError(
                     f"with {said} {node.op_type} node {scope.describe(node)}{where} cannot run: "
-                    f"{problem}; another size is right"
+                    f"{problem}; another size is right, or mend the model"
                 )
+
+
+def _of_call(facts: Facts, scope: Scope, node: NodeProto) -> str | None:
+    """Return which input a function states with another shape than a call gives it."""
+    function = facts.calls.function_of(node)
+    if function is None:
+        return None
+    stated = {info.name: from_proto(info.type) for info in function.value_info}
+    for name, given in zip(function.input, node.input, strict=False):
+        wanted, known = stated.get(name), facts.type(scope, given) if given else None
+        if wanted is not None and known is not None and wanted.contradicts(known):
+            return (
+                f"the function states its input {name!r} to have shape {list(wanted.dims or ())}, "
+                f"and {given!r} has {list(known.dims or ())}"
+            )
+    return None
 
 
 class _Folding:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from onnx import AttributeProto, GraphProto, NodeProto
 
+from onnxreduce_cli import schemas
+
 #: The attributes that hold the graphs of each operator.
 _GRAPHS = {
     "If": ("then_branch", "else_branch"),
@@ -26,10 +28,12 @@ def subgraph_problem(node: NodeProto, op_type: str, opset: int) -> str | None:
         op_type: its operator.
         opset: the opset that it is read by.
     """
+    if not schemas.exists(op_type, opset):
+        return None  # What the node must have is not known, and nothing is made of it.
     attributes = {attribute.name: attribute for attribute in node.attribute}
     for name in _GRAPHS[op_type]:
-        if name not in attributes or attributes[name].ref_attr_name:
-            continue  # An operator that the installed onnx, or this opset, does not know.
+        if attributes[name].ref_attr_name:
+            continue  # Each call may give another.
         graph = attributes[name].g
         wanted = _wanted(node, op_type, opset, attributes)
         if isinstance(wanted, str):

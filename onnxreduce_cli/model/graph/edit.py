@@ -17,7 +17,7 @@ from onnx import (
     helper,
 )
 
-from onnxreduce_cli.model.graph.domains import default_imports
+from onnxreduce_cli.model.graph.domains import default_imports, is_default
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 
 
@@ -343,6 +343,8 @@ def outer_constants(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[
         index
         for index, node in enumerate(nodes)
         if node.op_type == "Constant"
+        and is_default(node.domain)
+        and node.output
         and node.output[0] not in read
         and any(item.name == "value" for item in node.attribute)
     ]

@@ -5,8 +5,8 @@ takes both for constant, and value_info may hold shapes inferred in this way. So
 model without these defaults, and a stated shape that may follow from a default is ignored in favour
 of what is inferred without it.
 
-The same goes for what follows from the sizes of pools that onnx and runtimes count otherwise; see
-`model.graph.pool_sizes`.
+The same goes for what follows from sizes that onnx and runtimes count otherwise; see
+`model.graph.pool_sizes` and `model.graph.scaled_sizes`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from functools import cached_property
 from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxreduce_cli.model.graph.calls import Calls
-from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS
 from onnxreduce_cli.model.graph.pool_sizes import has_miscounted_pool, is_miscounted
-from onnxreduce_cli.model.graph.scope import Scope, with_inner
+from onnxreduce_cli.model.graph.scaled_sizes import has_uneven_scales, scales_in
+from onnxreduce_cli.model.graph.scope import Scope, function_scopes
 from onnxreduce_cli.model.graph.values import ValueType
 
 #: The inputs whose values decide the shapes of the outputs; None for all of them.
@@ -70,6 +71,11 @@ DECIDING |= {
         *("Mean", "Min", "Prod", "Sum", "SumSquare"),
     )
 }
+
+
+def has_miscounted_sizes(scope: Scope) -> bool:
+    """Return whether onnx may infer other sizes than runtimes give of a node in a scope."""
+    return has_miscounted_pool(scope) or has_uneven_scales(scope)
 
 
 def overridable(model: ModelProto) -> frozenset[str]:
@@ -158,7 +164,7 @@ class StatedTypes:
         found = scope.declared.get(name)
         if found is None or found.dims is None or not self.follows(scope, name):
             return found
-        if not self.overridable:  # Behind a pool the sizes are in doubt, not the rank.
+        if not self.overridable:  # The sizes are in doubt then, not the rank.
             return found._replace(
                 dims=tuple(None if isinstance(dim, int) else dim for dim in found.dims)
             )
@@ -178,20 +184,20 @@ class StatedTypes:
 
     @cached_property
     def are_doubtful(self) -> bool:
-        """Whether stated shapes may follow from a default, or from a false size of a pool."""
+        """Whether stated shapes may follow from a default, or from a size that onnx miscounts."""
         return (
             bool(self.overridable)
-            or any(map(has_miscounted_pool, self._graphs))
+            or any(map(has_miscounted_sizes, self._graphs))
             or self._functions_miscount
         )
 
     @cached_property
     def _functions_miscount(self) -> bool:
-        """Whether a function of the model has a pool that onnx and runtimes count otherwise."""
+        """Whether a function of the model has sizes that onnx and runtimes count otherwise."""
         return any(
-            is_miscounted(node, default_opset(function) or 0)
+            has_miscounted_sizes(scope)
             for function in self._calls.functions.values()
-            for node in with_inner(function.node)
+            for scope in function_scopes(function, "")
         )
 
     @cached_property
@@ -217,7 +223,7 @@ class StatedTypes:
         self, marks: _Dependents, scope: Scope, node: NodeProto, read: Sequence[tuple[Scope, str]]
     ) -> _Dependence:
         """Return what of a node's outputs follows from defaults: nothing, values, or shapes."""
-        if is_miscounted(node, scope.opset or 0):
+        if is_miscounted(node, scope.opset or 0) or scales_in(scope, node) is not None:
             return _Dependence.SHAPE
         if self._functions_miscount and self._calls.function_of(node) is not None:
             return _Dependence.SHAPE

@@ -68,6 +68,15 @@ class ValueType(NamedTuple):
             return True
         return self.dims is not None and all(isinstance(dim, int) for dim in self.dims)
 
+    def contradicts(self, other: ValueType) -> bool:
+        """Return whether no value has the shapes of both types."""
+        if self.dims is None or other.dims is None:
+            return False
+        return len(self.dims) != len(other.dims) or any(
+            isinstance(a, int) and isinstance(b, int) and a != b
+            for a, b in zip(self.dims, other.dims, strict=True)
+        )
+
     def to_proto(self) -> TypeProto:
         """Return the type as a protobuf message (dense tensors only)."""
         return helper.make_tensor_type_proto(self.elem_type, self.dims)

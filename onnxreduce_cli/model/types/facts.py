@@ -197,6 +197,10 @@ class Facts(KnownConstants):
             self._sound.add(id(node))
         return problem
 
+    def contradiction_of_sizes(self, scope: Scope, node: NodeProto) -> str | None:
+        """Return which output of a node is stated with a wrong size; None if none is."""
+        return self._contradictions.of_sizes(scope, node)
+
     def contradiction_of_constants(
         self, scope: Scope, node: NodeProto, names: Collection[str]
     ) -> str | None:

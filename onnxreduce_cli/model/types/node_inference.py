@@ -10,7 +10,8 @@ from onnx import NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.gate import attribute_ranges
-from onnxreduce_cli.model.graph.pool_sizes import rounded_down
+from onnxreduce_cli.model.graph.pool_sizes import is_miscounted, rounded_down
+from onnxreduce_cli.model.graph.scaled_sizes import scaled_dims, scales_in, uneven_scales
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.model.types.constants import Array, KnownConstants
@@ -45,6 +46,14 @@ _NUMBERS: dict[str, frozenset[str]] = {
     "TopK": frozenset({"K"}),
     "Trilu": frozenset({"k"}),
 }
+
+#: The exceptions of onnx for a node that it cannot infer.
+INFERENCE_ERRORS = (
+    onnx.shape_inference.InferenceError,
+    onnx.defs.SchemaError,
+    onnx.checker.ValidationError,
+    ValueError,
+)
 
 #: An input's name, its type if it is a dense tensor, and its constant value, as far as known.
 Input = tuple[str, ValueType | None, Array | None]
@@ -92,10 +101,8 @@ class Contradictions:
         problem = problem or self._of_another_form(scope, node, opset, node.input)
         if problem is not None:
             return problem
-        if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
-            return None
-        inputs = _known_inputs(self._facts, scope, node)
-        if any(name and known is None for name, known, _ in inputs):
+        inputs = self._whole_inputs(scope, node)
+        if inputs is None:
             return None
         outputs = [self._made(scope, name) for name in node.output]
         try:
@@ -106,6 +113,40 @@ class Contradictions:
         except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
             inferred = {}  # The types are unknown.
         return _stated_otherwise(node, outputs, inferred)
+
+    def of_sizes(self, scope: Scope, node: NodeProto) -> str | None:
+        """Return which output of a node is stated with a wrong size; None if none is.
+
+        Nodes that `of` does not check, and those that onnx may count otherwise, are not checked.
+
+        Args:
+            scope: its scope.
+            node: the node.
+        """
+        opset = scope.opset or 0
+        inputs = self._whole_inputs(scope, node)
+        if inputs is None or is_miscounted(node, opset) or scales_in(scope, node) is not None:
+            return None
+        try:
+            inferred = infer_from(node, inputs, opset, self._ir_version)
+        except INFERENCE_ERRORS:
+            return None  # `of` says what is wrong.
+        for name in node.output:
+            stated = scope.declared.get(name)
+            made = from_proto(inferred[name]) if name in inferred else None
+            if stated is not None and made is not None and stated.contradicts(made):
+                return (
+                    f"its output {name!r} is stated to have shape {list(stated.dims or ())}, and "
+                    f"it makes {list(made.dims or ())}"
+                )
+        return None
+
+    def _whole_inputs(self, scope: Scope, node: NodeProto) -> list[Input] | None:
+        """Return the known inputs of a node that can be checked; None of another."""
+        if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
+            return None
+        inputs = _known_inputs(self._facts, scope, node)
+        return None if any(name and known is None for name, known, _ in inputs) else inputs
 
     def of_constants(self, scope: Scope, node: NodeProto, names: Collection[str]) -> str | None:
         """Return the same as far as it follows from the named constants, without types."""
@@ -204,22 +245,35 @@ def infer_from(
     Raises:
         InferenceError, SchemaError, ValidationError, ValueError: see `infer_outputs`.
     """
-    types, constants = {}, {}
+    counted = rounded_down(node, opset)
+    if counted is None:
+        return {}
+    types, constants, arrays = {}, {}, {}
+    inputs = list(inputs)
     for name, known, array in inputs:
         if name:  # An absent input has no type, not an empty one.
             types[name] = TypeProto() if known is None else known.to_proto()
         if array is not None:
             constants[name] = numpy_helper.from_array(array, name)
-    return dict(
+            arrays[name] = array
+    found = dict(
         onnx.shape_inference.infer_node_outputs(
             onnx.defs.get_schema(node.op_type, opset),
-            rounded_down(node, opset),
+            counted,
             types,
             constants,
             opset_imports=[onnx.helper.make_opsetid("", opset)],
             ir_version=min(ir_version, onnx.IR_VERSION),
         )
     )
+    scales = uneven_scales(node, opset, arrays.get)
+    data = inputs[0][1] if scales is not None else None
+    if scales is not None and data is not None and data.dims is not None:
+        dims = found.get(node.output[0], TypeProto()).tensor_type.shape.dim
+        for axis, size in scaled_dims(node, data.dims, scales).items():
+            if axis < len(dims):
+                dims[axis].dim_value = size
+    return found
 
 
 def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> str | None:

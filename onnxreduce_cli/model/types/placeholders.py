@@ -65,8 +65,8 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Container[Functio
             graphs += [subgraph for _, subgraph in subgraphs(node)]
             key = ("" if is_default(node.domain) else node.domain, node.op_type)
             called = called_key(node) in functions
-            rule = None if called else _RULES.get(key)
-            found = rule(node, opset) if opset and rule is not None and node.input else None
+            rule = _RULES.get(key) if node.input and node.output and not called else None
+            found = rule(node, opset) if opset and rule is not None else None
             if found is not None:
                 found.name = node.name
                 found.output.append(node.output[0])

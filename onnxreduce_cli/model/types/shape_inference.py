@@ -21,7 +21,6 @@ from onnx import (
 from onnxreduce_cli.model.graph.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.graph.edit import put_in_order
 from onnxreduce_cli.model.graph.overridable import StatedTypes, drop_defaults
-from onnxreduce_cli.model.graph.pool_sizes import round_pools_down
 from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes, with_inner
 from onnxreduce_cli.model.graph.values import (
     ValueType,
@@ -30,7 +29,7 @@ from onnxreduce_cli.model.graph.values import (
     stated_in,
 )
 from onnxreduce_cli.model.types.constants import KnownConstants
-from onnxreduce_cli.model.types.safe_inference import infer_shapes
+from onnxreduce_cli.model.types.run_time_sizes import infer_run_time_shapes
 from onnxreduce_cli.model.types.shapes_by_values import (
     StatedShapes,
     candidate_indices,
@@ -287,6 +286,5 @@ class ShapeInference:
 
 
 def _infer_by_onnx(model: ModelProto) -> ModelProto | None:
-    round_pools_down(model)
     # Where inference fails only stated types are known.
-    return infer_shapes(model, data_prop=True)
+    return infer_run_time_shapes(model, data_prop=True)

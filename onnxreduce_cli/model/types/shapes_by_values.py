@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph.calls import Calls
 from onnxreduce_cli.model.graph.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.graph.scope import Scope
@@ -23,10 +24,12 @@ SHAPED_BY_VALUES = frozenset(
 
 def candidate_indices(scope: Scope) -> list[int]:
     """Return the indices of nodes whose shapes may follow from values or be known by rank."""
+    # The gate has checked no node whose operator its opset lacks.
+    shaped = {name for name in SHAPED_BY_VALUES if schemas.exists(name, scope.opset or 0)}
     return [
         index
         for index, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
-        if op_type in SHAPED_BY_VALUES or node.domain not in DEFAULT_DOMAINS
+        if op_type in shaped or node.domain not in DEFAULT_DOMAINS
     ]
 
 
@@ -69,6 +72,10 @@ class StatedShapes:
     def state(self, index: int) -> bool:
         """Write certain shapes of the outputs of a node into the copy; return whether any was."""
         node, copied = self._scope.nodes[index], self._twin.nodes[index]
+        if self._calls.function_of(node) is not None:
+            return False
+        if not is_default(node.domain):
+            return self._state_shapes(node)
         if self._join_groups(node, copied):
             return True
         found = self._state_shapes(node)
@@ -85,7 +92,7 @@ class StatedShapes:
         normal, shape = ([*map(self._scope.producers.get, node.input), None, None])[:2]
         if node.op_type != "Reshape" or normal is None or shape is None:
             return False
-        if shape.op_type != "Shape" or shape.attribute:
+        if shape.op_type != "Shape" or not shape.input or shape.attribute:
             return False
         groups = self._scope.producers.get(normal.input[0]) if normal.input else None
         known = self._known.type(self._scope, node.output[0])
@@ -93,7 +100,7 @@ class StatedShapes:
             normal.op_type != "InstanceNormalization"
             or groups is None
             or groups.op_type != "Reshape"
-            or groups.input[0] != shape.input[0]
+            or groups.input[:1] != shape.input[:1]
             or known is None
             or known.dims is not None
         ):
@@ -141,8 +148,6 @@ class StatedShapes:
 
     def _certain_dims(self, node: NodeProto) -> list[list[int | None] | None]:
         """Return for outputs of a node the dimensions that are certain, beyond shape inference."""
-        if self._calls.function_of(node) is not None:
-            return []
         if not is_default(node.domain):
             first = self._known.type(self._scope, node.input[0]) if node.input else None
             found = placeholders.ranks(node, None if first is None else first.rank)

@@ -14,10 +14,14 @@ from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.overridable import drop_defaults, overridable
-from onnxreduce_cli.model.graph.pool_sizes import has_miscounted_pool, round_pools_down
+from onnxreduce_cli.model.graph.overridable import (
+    drop_defaults,
+    has_miscounted_sizes,
+    overridable,
+)
 from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.model.graph.values import Dims, ValueType, from_proto
+from onnxreduce_cli.model.types.run_time_sizes import infer_run_time_shapes
 from onnxreduce_cli.model.types.safe_inference import infer_shapes
 from onnxreduce_cli.model.types.skeleton import model_skeleton
 
@@ -50,15 +54,15 @@ class FalseShape:
 def reveals(found: list[Scope], source: int, target: int) -> bool:
     """Return whether shape inference at `target` covers more of some node than at `source`.
 
-    So it is too where a step may have gone by the size of a pool that runtimes give, which onnx
-    counts otherwise: what is computed of it may have other sizes than stated.
+    So it is too where a step may have gone by a size that runtimes give, and onnx counts otherwise:
+    what is computed of it may have other sizes than stated.
 
     Args:
         found: the scopes of the model as it was.
         source: its opset.
         target: the opset that it is moved to.
     """
-    if any(has_miscounted_pool(scope) for scope in found):
+    if any(map(has_miscounted_sizes, found)):
         return True
     if target <= source:
         return False
@@ -90,7 +94,7 @@ def _is_computed(scope: Scope, node: NodeProto) -> bool:
 def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
     """Replace, in place, the stated shapes that shape inference contradicts.
 
-    Those stay with which it agrees once it gives pools the sizes that runtimes do.
+    Those stay with which it agrees once it gives the sizes that runtimes do.
     """
     skeleton = model_skeleton(model)
     drop_defaults(skeleton.graph, overridable(model))
@@ -101,9 +105,8 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
     if inferred is None:
         return ()  # Inference fails, so nothing contradicts the stated shapes.
     at_run_time = inferred
-    if any(map(has_miscounted_pool, _graphs(skeleton))):
-        round_pools_down(skeleton)
-        at_run_time = infer_shapes(skeleton, data_prop=False) or inferred
+    if any(map(has_miscounted_sizes, _graphs(skeleton))):
+        at_run_time = infer_run_time_shapes(skeleton, data_prop=False) or inferred
     found: dict[str, FalseShape] = {}
     for scope, *others in zip(_graphs(model), _graphs(inferred), _graphs(at_run_time), strict=True):
         known, right = (
@@ -116,7 +119,7 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
             sizes = right.get(info.name)
             if sizes is not None and stated.dims == sizes.dims:
                 continue
-            if _contradict(stated.dims, real.dims):
+            if stated.contradicts(real):
                 dims = tuple(None if _is_generated(dim) else dim for dim in real.dims)
                 info.type.CopyFrom(ValueType(real.kind, real.elem_type, dims).to_proto())
                 found[info.name] = FalseShape(info.name, stated.dims, dims)
@@ -134,15 +137,6 @@ def _stated(scope: Scope) -> Iterator[ValueInfoProto]:
     for info in (*graph.output, *graph.value_info):
         if info.name in scope.producers and info.type.tensor_type.HasField("shape"):
             yield info
-
-
-def _contradict(stated: Dims, inferred: Dims) -> bool:
-    if len(stated) != len(inferred):
-        return True
-    return any(
-        isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(stated, inferred, strict=True)
-    )
 
 
 def _is_generated(dim: int | str | None) -> bool:

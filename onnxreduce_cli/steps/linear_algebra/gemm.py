@@ -92,8 +92,8 @@ def gemm_of_integers(context: Context) -> None:
 
 @down("Gemm", 11, "a missing C written as 0")
 def gemm_with_bias(context: Context) -> None:
-    """``Gemm(a, b)`` becomes ``Gemm(a, b, 0)``."""
+    """``Gemm(a, b)`` becomes ``Gemm(a, b, -0.0)``, which leaves the sign of a zero."""
     if not context.input(2):
         elem_type = context.need_elem_type(context.input(0), "C gets the same")
-        zero = context.scalar(0, "zero", elem_type)
-        context.replace(inputs=[context.input(0), context.input(1), zero])
+        zero = context.scalar(-0.0, "zero", elem_type)
+        context.replace(inputs=[context.input(0), context.input(1), zero], drop=("beta",))

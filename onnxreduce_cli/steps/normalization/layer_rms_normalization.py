@@ -101,7 +101,7 @@ def _square(elem_type: int) -> Square:
 def _bias(context: Context, working: int, recognised: bool) -> str:
     """Return the bias of a LayerNormalization in the dtype `working`; empty for none.
 
-    Runtimes do not know it without one. Zeros change no number but the sign of a zero.
+    Runtimes do not know it without one. Zeros with a sign leave that of any zero they are added to.
 
     Args:
         context: the node.
@@ -113,7 +113,7 @@ def _bias(context: Context, working: int, recognised: bool) -> str:
     dims = context.input(1).dims if recognised else None
     if dims is None or len(dims) != 1 or not isinstance(dims[0], int) or dims[0] > LARGEST_CONSTANT:
         return ""
-    return context.array(np.zeros(dims[0], numpy_dtype(working)), "zeros")
+    return context.array(np.full(dims[0], -0.0, numpy_dtype(working)), "zeros")
 
 
 def _axes_from(context: Context) -> Axes:

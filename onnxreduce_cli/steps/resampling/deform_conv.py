@@ -18,7 +18,9 @@ from onnxreduce_cli.emit.sizes import need_dims, range_of, size_of, static_dims
 from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.resampling.interpolation import (
+    LONGEST,
     Tap,
+    finite_or,
     gathered,
     linear,
     margin,
@@ -105,7 +107,8 @@ def _kernel_elements(
     flat = _reshaped(context, channels_last, [-1, channels], working)
 
     of_each = _reshaped(context, offset, [0, shared, prod(kernel), spatial, *after], working)
-    moved = Term(context, of_each, working)
+    # An offset that is no finite number leads outside, where all is 0.
+    moved = finite_or(Term(context, of_each, working), -LONGEST)
     first = range_of(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
     along = []
     for axis, length in enumerate(lengths):

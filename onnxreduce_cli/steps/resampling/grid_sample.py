@@ -18,6 +18,7 @@ from onnxreduce_cli.steps.registry import down, introduced, up
 from onnxreduce_cli.steps.resampling.interpolation import (
     Tap,
     finite,
+    finite_or,
     gathered,
     in_axis,
     linear,
@@ -111,8 +112,9 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
     batch, *lengths = (
         scalar(context, size_of(context, data, axis)) for axis in (0, *range(2, spatial + 2))
     )
+    grid = _grid(context)
     along = [
-        _taps(context, spatial - 1 - axis, rank, length, mode, working)
+        _taps(grid.at(spatial - 1 - axis, axis=rank - 1), length, mode, working)
         for axis, length in enumerate(lengths)
     ]
     perm = [0, *range(2, spatial + 2), 1]
@@ -133,27 +135,30 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
         context.replace("Transpose", [total], keep=(), perm=perm)
 
 
-def _taps(
-    context: Context, index: int, rank: int, size: Term, mode: str, working: int
-) -> list[Tap]:
-    """Return the neighbours of each sampling point along one axis.
+def _grid(context: Context) -> Term:
+    """Return the grid in float or double.
 
-    Args:
-        context: the context of the node.
-        index: the index, in the grid's last dimension, of the coordinates on the axis.
-        rank: the rank of the grid.
-        size: the length of the axis, an int64 of shape [].
-        mode: the mode, as opset 20 calls it.
-        working: the dtype of the weights.
+    It has -1 for what is no finite number, as ONNX Runtime takes it; the definition does not say.
     """
     name = context.input(1)
     elem_type = context.need_elem_type(name, "places are computed in that dtype")
     grid = Term(context, name, elem_type)
-    if elem_type in HALVES:
-        grid = grid.cast(TensorProto.FLOAT)
-    length = size.cast(grid.elem_type)
+    return finite_or(grid.cast(TensorProto.FLOAT) if elem_type in HALVES else grid, -1.0)
+
+
+def _taps(positions: Term, size: Term, mode: str, working: int) -> list[Tap]:
+    """Return the neighbours of each sampling point along one axis.
+
+    Args:
+        positions: the positions on the axis, from -1 to 1.
+        size: the length of the axis, an int64 of shape [].
+        mode: the mode, as opset 20 calls it.
+        working: the dtype of the weights.
+    """
+    context = positions.context
+    length = size.cast(positions.elem_type)
     last = length - 1
-    raised = grid.at(index, axis=rank - 1) + 1
+    raised = positions + 1
     aligned = bool(context.value("align_corners", 0))
     coordinates = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
     if mode == "nearest":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
@@ -13,6 +14,9 @@ from onnxreduce_cli.emit.numbers import Term
 
 #: By mode the neighbours of a coordinate rounded down, or rounded: the first and the last.
 _REACH = {"nearest": (0, 0), "linear": (0, 1), "cubic": (-1, 2)}
+
+#: No axis is longer.
+LONGEST = float(1 << 23)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +45,31 @@ def linear(coordinates: Term) -> list[tuple[Term, Term | None]]:
 def finite(coordinates: Term, length: Term) -> Term:
     """Return coordinates without infinities, if below opset 8 for a length known at run time only.
 
-    There no bound that is only known at run time limits an infinity. No axis is longer than 2**23.
-    Coordinates keep their dtype and shape.
+    There no bound that is only known at run time limits an infinity. Coordinates keep their dtype
+    and shape.
     """
-    limit = float(1 << 23)
     return (
-        coordinates.within(-limit, limit)
+        coordinates.within(-LONGEST, LONGEST)
         if coordinates.context.target_opset < 8 and length.known is None
         else coordinates
     )
+
+
+def finite_or(coordinates: Term, other: float) -> Term:
+    """Return coordinates with `other` in place of NaN and infinities, which make no index.
+
+    Below opset 9, which has no Where, they stay as they are. Coordinates keep their dtype and
+    shape, and are emitted into a context bound to opset 13 or later.
+    """
+    context = coordinates.context
+    if context.target_opset < 9:
+        return coordinates
+    chosen = context.op.Where(
+        coordinates.abs().less(np.inf).name,
+        coordinates.name,
+        context.scalar(other, "no_number", coordinates.elem_type),
+    )
+    return Term(context, chosen, coordinates.elem_type)
 
 
 def margin(mode: str) -> int:

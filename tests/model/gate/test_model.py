@@ -8,6 +8,7 @@ import pytest
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
+from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import ConversionError, InvalidModelError
 from onnxreduce_cli.model.types.facts import admit
 from tests.support import model
@@ -467,3 +468,73 @@ def test_a_false_rank_of_what_no_step_looks_at() -> None:
     onnxreduce_cli.convert(onnx.parser.parse_model(text), 14)
     with_size = text.replace("float[A,B] r", "float[2,3,5] r")
     onnxreduce_cli.convert(onnx.parser.parse_model(with_size), 11)
+
+
+def _beside_another(*nodes: NodeProto, opset: int = 13) -> ModelProto:
+    """A model of an Identity, and of nodes of any inputs, outputs and domains."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xwy"]
+    every = [*nodes, helper.make_node("Identity", ["x"], ["w"])]
+    domains = {node.domain for node in nodes} - {""}
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+    graph = helper.make_graph(every, "g", values[:1], values[1:])
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+#: Without what ONNX Runtime has below its opset too.
+LACKED = sorted(
+    {item.name for item in onnx.defs.get_all_schemas() if not item.domain}
+    - {"LayerNormalization", "ThresholdedRelu"}
+)
+
+
+@pytest.mark.parametrize("op_type", LACKED)
+def test_an_operator_that_the_opset_lacks(op_type: str) -> None:
+    """The gate does not know what it must have, and nothing behind it relies on that."""
+    for opset in {6, 13} & set(range(1, schemas.versions(op_type)[0])):
+        for inputs in ([], ["x"], ["x", "x"]):
+            for outputs in ([], ["y"]):
+                node = helper.make_node(op_type, inputs, outputs)
+                for target in (5, 18):
+                    plan = onnxreduce_cli.plan(_beside_another(node, opset=opset), target)
+                    (blocker,) = plan.blockers
+                    assert blocker.reason.startswith(f"{op_type} was introduced with opset ")
+                    assert blocker.advice == "raise the model's opset"
+
+
+def test_a_scan_or_a_sequence_map_that_the_opset_lacks() -> None:
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["a"], ["b"])],
+        "body",
+        [helper.make_tensor_value_info("a", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("b", TensorProto.FLOAT, [2])],
+    )
+    for op_type, opset, first in (("Scan", 6, 8), ("SequenceMap", 13, 17)):
+        for inputs in ([], ["x"], ["x", "x"]):
+            node = helper.make_node(op_type, inputs, ["y"], body=body)
+            (blocker,) = onnxreduce_cli.plan(_beside_another(node, opset=opset), 18).blockers
+            assert blocker.reason == f"{op_type} was introduced with opset {first}"
+
+
+def test_sequences_and_optional_values_that_the_opset_lacks_are_not_written_out() -> None:
+    for maker, taker, first in (
+        ("SequenceConstruct", "SequenceAt", 11),
+        ("Optional", "OptionalGetElement", 15),
+    ):
+        nodes = [
+            helper.make_node(maker, ["x"], ["s"]),
+            helper.make_node("Constant", [], ["i"], value=numpy_helper.from_array(np.array(0))),
+            helper.make_node(taker, ["s", "i"][: 2 if taker == "SequenceAt" else 1], ["y"]),
+        ]
+        blockers = onnxreduce_cli.plan(_beside_another(*nodes, opset=6), 18).blockers
+        assert [item.reason for item in blockers] == [
+            f"{op_type} was introduced with opset {first}" for op_type in (maker, taker)
+        ]
+
+
+@pytest.mark.parametrize("domain", ["com.microsoft", "ai.onnx.ml", "of.another"])
+@pytest.mark.parametrize("op_type", ["QLinearAdd", "FusedMatMul", "Constant", "ConstantOfShape"])
+def test_a_node_of_another_domain_without_inputs_or_outputs(domain: str, op_type: str) -> None:
+    for inputs in ([], ["x"] * 8):
+        for outputs in ([], ["y"]):
+            node = helper.make_node(op_type, inputs, outputs, domain=domain, value=1)
+            onnxreduce_cli.plan(_beside_another(node), 11)

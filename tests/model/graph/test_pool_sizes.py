@@ -11,7 +11,7 @@ import pytest
 import onnxreduce_cli
 from onnxreduce_cli.model.graph.pool_sizes import round_pools_down
 from tests.model.types.known import facts_of
-from tests.support import assert_same, model, run
+from tests.support import assert_same, model, run, run_ort
 
 POOL = "kernel_shape = [2], strides = [2], ceil_mode = 1, pads = [0, 1]"
 GEOMETRIES = [
@@ -158,3 +158,49 @@ def test_fixed_dimensions_state_no_miscounted_size_of_calls() -> None:
     onnx.checker.check_model(after, full_check=True)
     feeds = {"x": np.random.default_rng(0).random((1, 2, 6)).astype(np.float32)}
     assert_same(run(before, feeds)["y"], run(after, feeds)["y"])
+
+
+@pytest.mark.parametrize("op_type", ["AveragePool", "LpPool", "MaxPool"])
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("opset", [19, 22])
+def test_padded_to_the_same_size(op_type: str, mode: str, opset: int) -> None:
+    known_sizes = 0
+    for size, kernel, stride, dilation, ceil in (
+        *((51, 3, 1, 2, 0), (23, 4, 4, 2, 0), (14, 4, 3, 3, 0), (52, 3, 2, 3, 0)),
+        *((11, 2, 3, 1, 1), (9, 1, 4, 1, 1), (10, 3, 2, 1, 1), (13, 3, 2, 2, 1), (56, 2, 3, 2, 0)),
+    ):
+        source = model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+            g (float[1, 1, {size}] x) => (float[?, ?, ?] y) {{
+                y = {op_type}<kernel_shape = [{kernel}], strides = [{stride}],
+                    dilations = [{dilation}], ceil_mode = {ceil}, auto_pad = "{mode}">(x)
+            }}""")
+        facts, scopes = facts_of(source)
+        known = facts.type(scopes[0], "y")
+        expected = ort_shape(source, {"x": np.ones((1, 1, size), np.float32)})
+        if known is not None and known.dims not in (None, (None, None, None)):
+            assert known.dims == expected
+            known_sizes += 1
+    assert known_sizes == 7  # The others depend on more than the attributes.
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("kernel", [1, 2, 3, 5])
+@pytest.mark.parametrize("stride", [1, 3, 4])
+def test_transposed_convolutions(mode: str, kernel: int, stride: int) -> None:
+    for added in range(stride):
+        source = model(f"""<ir_version: 8, opset_import: ["" : 11]>
+            g (float[1, 1, 12] x, float[1, 1, {kernel}] w) => (float[?, ?, ?] y) {{
+                y = ConvTranspose<kernel_shape = [{kernel}], strides = [{stride}],
+                    output_padding = [{added}], auto_pad = "{mode}">(x, w)
+            }}""")
+        facts, scopes = facts_of(source)
+        known = facts.type(scopes[0], "y")
+        assert known is not None
+        feeds = {"x": np.ones((1, 1, 12), np.float32), "w": np.ones((1, 1, kernel), np.float32)}
+        assert known.dims == ort_shape(source, feeds)
+
+
+def ort_shape(source: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> tuple[int, ...]:
+    """The shape that ONNX Runtime gives the output y."""
+    shape: tuple[int, ...] = run_ort(source, feeds)[0].shape
+    return shape

@@ -10,7 +10,7 @@ from onnxreduce_cli import convert
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.types import node_inference, shape_inference
+from onnxreduce_cli.model.types import node_inference, run_time_sizes
 from tests.support import conversions
 
 
@@ -62,7 +62,7 @@ def test_types_that_no_step_needs_are_not_inferred(monkeypatch: pytest.MonkeyPat
         pytest.fail("inference was asked")
 
     monkeypatch.setattr(node_inference, "infer_from", asked)
-    monkeypatch.setattr(shape_inference, "infer_shapes", asked)
+    monkeypatch.setattr(run_time_sizes, "infer_shapes", asked)
     nodes = [helper.make_node("ReduceMax", ["x", "one"], ["y"])]
     found = Conversion(model(nodes), 13)
     assert [site.result[0].op_type for site in found.sites] == ["ReduceMax"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, model, one_node, op_types
+import onnxreduce_cli
+from tests.support import converts, model, one_node, op_types, run
 
 X = np.array([-9, -1, -0.0, 0.5, 7, np.inf, -np.inf, np.nan], np.float32)
 
@@ -70,9 +71,26 @@ def test_limits_to_inputs(dtype, attributes, in_float):
     assert given == (in_float if dtype == np.float32 else [True, True, True])
 
 
-def old(dtype, attributes=""):
+@pytest.mark.parametrize(
+    "attributes",
+    [{}, {"min": -1.0}, {"max": 1.0}, {"min": -0.5, "max": 7e4}, {"min": -7e4}, {"max": -7e4}],
+)
+def test_limits_beyond_float16_leave_its_infinities(attributes):
+    x = np.array([np.inf, -np.inf, np.nan, 65504, -65504, 0.5, -0.0, 6e-8], np.float16)
+    source = one_node("Clip", 10, {"x": x}, **attributes)
+    before, numpy = (run(source, {"x": x}, in_numpy=both)["y0"] for both in (False, True))
+    np.testing.assert_array_equal(numpy, before)
+    for target in (5, 11, 13, 18):
+        result = onnxreduce_cli.convert(source, target)
+        for in_numpy in (False, True):
+            after = run(result, {"x": x}, in_numpy=in_numpy)["y0"]
+            assert after.dtype == np.float16
+            np.testing.assert_array_equal(after, before)
+
+
+def old(dtype, attributes="", shape="[8]"):
     return model(
-        f'<ir_version: 4, opset_import: ["" : 1]> g ({dtype}[8] x) => ({dtype}[8] y) '
+        f'<ir_version: 4, opset_import: ["" : 1]> g ({dtype}{shape} x) => ({dtype}{shape} y) '
         f"{{ y = Clip <consumed_inputs=[0]{attributes}> (x) }}"
     )
 
@@ -87,6 +105,15 @@ def test_limits_of_type_written_and_limits_written_out():
     for attributes in ("", ", min=-1.0", ", max=3.5"):
         for target in (6, 8, 11, 13):
             converts(old("double", attributes), target, {"x": wide}, in_numpy=True, exact=True)
+
+
+@pytest.mark.parametrize("attributes", ["", ", min=-1.0", ", max=3.5"])
+@pytest.mark.parametrize("target", [6, 7, 8, 11])
+def test_limits_of_type_written_for_a_scalar(attributes, target):
+    source = old("double", attributes, shape="")
+    for value in (-9.0, 9.0, -0.0, np.inf, -np.inf, np.nan):
+        converts(source, target, {"x": np.array(value)}, in_numpy=True, exact=True)
+    onnxreduce_cli.convert(source, target)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

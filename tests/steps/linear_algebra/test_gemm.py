@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, of_unknown_rank, one_node
+import onnxreduce_cli
+from tests.support import blockers, converts, of_unknown_rank, one_node, run
 
 A, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
 
@@ -45,6 +46,23 @@ def test_gemm_with_broadcast_of_sizes_known_at_run_time():
 def test_gemm_with_bias(dtype, target):
     inputs = {"a": A.astype(dtype), "b": B.astype(dtype)}
     converts(one_node("Gemm", 11, inputs, alpha=0.5), target, inputs)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("settings", [{"alpha": 0.0}, {"beta": -2.0}, {"beta": 0.0}])
+def test_gemm_with_bias_keeps_the_sign_of_zero(dtype, settings):
+    a = np.array([[-1.0, 0.0], [-0.0, -0.0], [2.0, -3.0], [np.inf, 1.0]], dtype)
+    inputs = {"a": a, "b": np.array([[0.0, 1.0], [0.0, -1.0]], dtype)}
+    source = one_node("Gemm", 13, inputs, **settings)
+    assert np.signbit(next(iter(run(source, inputs).values()))).any()
+    result = onnxreduce_cli.convert(source, 7)
+    for in_numpy in (False, True):
+        (before,), (after,) = (
+            run(found, inputs, in_numpy=in_numpy).values() for found in (source, result)
+        )
+        assert after.dtype == before.dtype
+        np.testing.assert_array_equal(after, before)
+        np.testing.assert_array_equal(np.signbit(after), np.signbit(before))
 
 
 KINDS = ["int32", "uint32", "int64", "uint64"]

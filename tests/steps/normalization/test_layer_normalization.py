@@ -40,6 +40,17 @@ def test_mean_and_deviation_are_what_the_nodes_give(opset: int) -> None:
     assert "Identity" not in op_types(result)
 
 
+def test_without_a_bias_zeros_keep_their_signs() -> None:
+    x = np.array([[-1, 0, 1, 2], [3, 3, -3, -3]], np.float32)
+    inputs = {"x": x, "s": np.array([0, -0.0, 0, 1], np.float32)}
+    source = one_node("LayerNormalization", 17, inputs, axis=-1)
+    result = onnxreduce_cli.convert(source, 13)
+    assert op_types(result)[-1] == "Add"
+    before, after = (run(found, inputs)["y0"] for found in (source, result))
+    assert np.signbit(before[before == 0]).any()
+    np.testing.assert_array_equal(np.signbit(after), np.signbit(before))
+
+
 def test_layer_normalization_of_large_mean() -> None:
     x = (10000 + np.arange(8, dtype=np.float32) / 8).reshape(1, 8)
     result = converts_to_truth(x)

@@ -89,6 +89,18 @@ def test_lines_and_volumes(inputs: dict[str, Any]) -> None:
         converts_or_counts(one_node("DeformConv", 19, inputs), opset, feeds, in_numpy=True)
 
 
+def test_offsets_that_are_no_finite_numbers_lead_outside() -> None:
+    inputs = case((2, 2, 4, 5), (3, 2, 2, 2), (3, 4))
+    offset = inputs["offset"]
+    assert offset is not None
+    offset[0, :6, 0, 1] = offset[1, 1:7, 2, 3] = [np.nan, np.inf, -np.inf, -np.inf, np.nan, np.inf]
+    feeds = {name: array for name, array in inputs.items() if array is not None}
+    source = one_node("DeformConv", 19, inputs)
+    for target in (18, 9):
+        converts(source, target, feeds)
+        converts(source, target, feeds, in_numpy=True)
+
+
 def test_an_unknown_kernel() -> None:
     feeds = {k: a for k, a in case((1, 2, 4, 5), (3, 2, 2, 2), (3, 4)).items() if a is not None}
     shapes = {"w": [3, 2, "k", "l"]}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, converts_or_counts, one_node
+from tests.support import blockers, converts, converts_or_counts, one_node, run
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(2, 3, 4, 5)).astype(np.float32)
@@ -33,6 +33,27 @@ def test_grid_sample_in_every_mode(mode: str, padding: str, align: int) -> None:
     source = one_node("GridSample", 16, inputs, shapes=shapes, **attributes)
     for target in (13, 9):
         converts(source, target, inputs, {"x": X[:1, :, :, :3], "g": GRID[:1]})
+
+
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [0, 1])
+def test_positions_that_are_no_finite_numbers(mode: str, padding: str, align: int) -> None:
+    if (mode, padding) == ("bicubic", "border"):
+        pytest.skip("it blocks")
+    grid = GRID.copy()
+    grid[0, 0, :6, 0] = grid[1, 1, 1:, 1] = [np.nan, np.inf, -np.inf, np.nan, np.inf, -np.inf]
+    grid[0, 0, 0, 1] = np.nan
+    inputs = {"x": X, "g": grid}
+    attributes: dict[str, Any] = {"mode": mode, "padding_mode": padding, "align_corners": align}
+    source = one_node("GridSample", 16, inputs, **attributes)
+    for target in (15, 9):
+        converts(source, target, inputs)
+    (expected,), (found,) = (
+        run(source, inputs, in_numpy=in_numpy).values() for in_numpy in (False, True)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.newest
