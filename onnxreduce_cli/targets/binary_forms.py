@@ -40,7 +40,7 @@ def computes_integers(node: NodeFacts) -> bool:
     rank = node.rank(made)
     if rank is not None and rank < 2:
         return False
-    return [node.constant(name) is None for name in node.node.input].count(False) == 1
+    return [constant_shape(node, name) is None for name in node.node.input].count(False) == 1
 
 
 def has_smaller_constant(node: NodeFacts) -> bool:
@@ -51,30 +51,61 @@ def has_smaller_constant(node: NodeFacts) -> bool:
     """
     names = [node.input(index) for index in (0, 1)]
     for name, other in (names, reversed(names)):
-        array = node.constant(name)
-        if array is None or array.size == 1:
+        shape = constant_shape(node, name)
+        if shape is None or math.prod(shape) == 1:
             continue
         found = node.type(other)
         dims = None if found is None else found.dims
-        if dims is None or (array.shape != dims and not _per_channel(array.shape, len(dims))):
+        if dims is None or (shape != dims and not _per_channel(shape, len(dims))):
             return True
     return False
 
 
 def is_broadcast(node: NodeFacts) -> bool:
-    """Return whether no operand is constant and one is broadcast, other than along its last axes.
+    """Return whether no operand is constant and one is broadcast, other than per channel.
 
-    Every runtime takes an operand with the first dimensions of the other, channels included, and 1
-    for the rest: [N, C, H, 1]. Every runtime takes matrices, too.
+    The second operand may be [1, C, H, W], [1, C, H, 1] or [1, C, 1, 1], not [N, C, 1, 1] or
+    [1, C, 1, W], and not the first.
     """
-    shapes = _broadcast_shapes(node)
-    if shapes is None:
+    axes = _broadcast_axes(node)
+    if axes is None:
         return False
-    smaller, larger = shapes
-    if len(smaller) != len(larger):
-        return True
-    same = next(index for index, dim in enumerate(smaller) if dim != larger[index])
-    return same < 2 or any(dim != 1 for dim in smaller[same:])
+    found = (node.type(node.input(index)) for index in (0, 1))
+    first, second = (() if known is None else known.dims or () for known in found)
+    smaller_first = any(one == 1 != other for one, other in zip(first, second, strict=False))
+    return smaller_first or "e" in axes[:1] or "b" in axes[1:2] or axes[2:] == "be"
+
+
+def is_broadcast_before_image(node: NodeFacts) -> bool:
+    """Return whether no operand is constant and one is broadcast, other than along a whole image.
+
+    An operand may be [N, C, 1, 1], not [N, 1, H, W] or [N, C, H, 1].
+    """
+    axes = _broadcast_axes(node)
+    return axes is not None and (len(axes) < 3 or "b" in axes[:2] or "e" in axes[2:])
+
+
+def _broadcast_axes(node: NodeFacts) -> str | None:
+    """Return how each axis of two operands is broadcast; None where none is, or for constants.
+
+    A letter stands for each axis: ``e`` for equal sizes, ``b`` for one that is broadcast, and ``s``
+    for sizes of 1. Unknown sizes are equal. If both operands are broadcast, all axes are ``b``.
+    """
+    names = [node.input(index) for index in (0, 1)]
+    found = (node.type(name) for name in names)
+    first, second = (None if known is None else known.dims for known in found)
+    if first is None or second is None or first == second:
+        return None
+    # The second operand is constant more often, so it is the one to look at first.
+    if any(constant_shape(node, name) is not None for name in reversed(names)):
+        return None
+    rank = max(len(first), len(second))
+    sides = [(1,) * (rank - len(dims)) + tuple(dims) for dims in (first, second)]
+    ones = [(one == 1, other == 1) for one, other in zip(*sides, strict=True)]
+    if len(first) != len(second) or ((True, False) in ones and (False, True) in ones):
+        return "b" * rank
+    axes = "".join("s" if all(pair) else "b" if any(pair) else "e" for pair in ones)
+    return axes if "b" in axes else None
 
 
 def is_broadcast_within(node: NodeFacts) -> bool:
@@ -108,7 +139,7 @@ def _broadcast_shapes(node: NodeFacts) -> tuple[Dims, Dims] | None:
     if first is None or second is None or first == second or max(len(first), len(second)) < 3:
         return None
     # The second operand is constant more often, so it is the one to look at first.
-    if any(node.constant(name) is not None for name in reversed(names)):
+    if any(constant_shape(node, name) is not None for name in reversed(names)):
         return None
     smaller, larger = sorted((first, second), key=lambda dims: sum(dim != 1 for dim in dims))
     return smaller, larger
@@ -116,7 +147,20 @@ def _broadcast_shapes(node: NodeFacts) -> tuple[Dims, Dims] | None:
 
 def has_constant_operand(node: NodeFacts) -> bool:
     """Return whether an operand is constant."""
-    return any(node.constant(name) is not None for name in node.node.input)
+    return any(constant_shape(node, name) is not None for name in node.node.input)
+
+
+def constant_shape(node: NodeFacts, name: str) -> tuple[int, ...] | None:
+    """Return the shape of a constant, or of an initializer that is an input, too; else None.
+
+    A runtime treats that as constant, although a caller may override it.
+    """
+    array = node.constant(name)
+    if array is not None:
+        return array.shape
+    owner = node.scope.resolve(name) if name else None
+    held = None if owner is None else owner.initializers.get(name)
+    return None if held is None else tuple(held.dims)
 
 
 def is_scaled_next(node: NodeFacts) -> bool:
@@ -133,12 +177,8 @@ def _may_scale(node: NodeFacts, reader: NodeProto) -> bool:
 
 
 def _is_one_number(node: NodeFacts, name: str) -> bool:
-    array = node.constant(name)
-    if array is None:  # A runtime treats it as constant, even where a caller may override it.
-        owner = node.scope.resolve(name)
-        held = None if owner is None else owner.initializers.get(name)
-        return held is not None and math.prod(held.dims) == 1
-    return array.size == 1
+    shape = constant_shape(node, name)
+    return shape is not None and math.prod(shape) == 1
 
 
 #: Binary operators that scale or shift where one operand is a constant number.
@@ -157,7 +197,7 @@ def has_operand_of_rank_1(node: NodeFacts) -> bool:
     """Return whether an operand that is not constant is of rank 1 and another of a higher rank."""
     found = [(name, node.type(name)) for name in node.node.input]
     ranks = {name: None if known is None else known.rank for name, known in found}
-    small = any(rank == 1 and node.constant(name) is None for name, rank in ranks.items())
+    small = any(rank == 1 and constant_shape(node, name) is None for name, rank in ranks.items())
     return small and any(rank is not None and rank > 1 for rank in ranks.values())
 
 

@@ -6,6 +6,7 @@ because the runtime may get that node wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from onnx import NodeProto, TensorProto
@@ -89,14 +90,17 @@ def is_16_bit_float(node: NodeFacts) -> bool:
 
 def has_several_indices(node: NodeFacts) -> bool:
     """Return whether the indices of a Gather are more than one number."""
-    indices = node.constant(node.input(1))
-    return indices is None or indices.size != 1
+    shape = binary_forms.constant_shape(node, node.input(1))
+    return shape is None or math.prod(shape) != 1
 
 
 def casts_fractions(node: NodeFacts) -> bool:
     """Return whether a Cast to integers or bool takes floats that may have a fraction."""
     known, maker = node.elem_type(node.input(0)), node.maker(node.input(0))
-    if node.constant(node.input(0)) is not None or known not in (None, *FLOATS_WITH_BFLOAT16):
+    if binary_forms.constant_shape(node, node.input(0)) is not None or known not in (
+        None,
+        *FLOATS_WITH_BFLOAT16,
+    ):
         return False
     whole = maker is not None and maker.op_type in ("Ceil", "Floor", "Round")
     wanted = node.value("to", TensorProto.UNDEFINED)
@@ -122,8 +126,8 @@ def has_computed_c(node: NodeFacts) -> bool:
     """Return whether the C of a Gemm is computed, other than by dequantizing a constant."""
     maker = node.maker(node.input(2))
     if maker is not None and maker.op_type == "DequantizeLinear":
-        return node.constant(maker.input[0]) is None
-    return bool(node.input(2)) and node.constant(node.input(2)) is None
+        return binary_forms.constant_shape(node, maker.input[0]) is None
+    return bool(node.input(2)) and binary_forms.constant_shape(node, node.input(2)) is None
 
 
 def repeats_inner_dims(node: NodeFacts) -> bool:
@@ -180,6 +184,7 @@ FORMS: Mapping[str, Form] = {
     "constant operand": binary_forms.has_constant_operand,
     "input to output": passes_input_on,
     "broadcast": binary_forms.is_broadcast,
+    "broadcast before image": binary_forms.is_broadcast_before_image,
     "inner broadcast": binary_forms.is_broadcast_within,
     "smaller first": binary_forms.is_smaller_first,
     "16-bit float": is_16_bit_float,

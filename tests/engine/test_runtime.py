@@ -272,30 +272,27 @@ def test_a_constant_is_made_as_large_as_the_result(convert_for) -> None:
     assert list(whole.dims) == [2, 3, 4]
 
 
+@pytest.mark.parametrize("axes", [[1], [0, 2], [3], [0, 1, 2, 3]])
+@pytest.mark.parametrize("dims", ["2,3,4,5", "n,3,4,5"])
 @pytest.mark.parametrize(
-    ("axes", "given", "turned"),
-    [([1], "2,3,4,5", [0, 2, 3, 1]), ([0, 2], "2,3,4,5", [1, 3, 0, 2])],
+    ("text", "form", "op_types_"),
+    [
+        ("y = Sub(x, m)", "broadcast", {"Sub"}),
+        ("y = Sub(m, x)", "broadcast", {"Neg", "Add"}),
+        ("y = Add(m, x)", "broadcast", {"Add"}),
+        ("y = Max(m, x)", "broadcast_before_image", {"Max"}),
+    ],
 )
-def test_broadcast_dimensions_come_last(
-    convert_for, axes: list[int], given: str, turned: list[int]
+def test_a_broadcast_operand_is_a_row_or_a_number_for_each_image(
+    convert_for, text: str, form: str, op_types_: set[str], axes: list[int], dims: str
 ) -> None:
-    unknown = ",".join("abcd"[: len(turned)])
     source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
-    g (float[{given}] x) => (float[{unknown}] y) {{
-        m = ReduceMax<axes={axes}>(x) y = Sub(x, m)
-    }}""")
-    made = convert_for(source, odd("Sub|1-|broadcast|refused", newest=13))
-    assert op_types(made) == ["ReduceMax", "Transpose", "Transpose", "Sub", "Transpose"]
-    assert list(made.graph.node[1].attribute[0].ints) == turned
-
-
-@pytest.mark.parametrize("dtype", ["float", "int32"])
-def test_the_larger_operand_comes_first(convert_for, dtype: str) -> None:
-    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
-    g ({dtype}[2,3,4] x, {dtype}[2,3,1] s) => ({dtype}[2,3,4] y) {{ y = Sub(s, x) }}""")
-    made = convert_for(source, odd("Sub|1-|smaller_first|refused", newest=13))
-    assert op_types(made) == ["Neg", "Add"]
-    assert list(made.graph.node[1].input)[1] == "s"
+    g (float[{dims}] x) => (float[a,b,c,d] y) {{ m = ReduceMax<axes={axes}>(x) {text} }}""")
+    op_type = text.split("(")[0].split()[-1]
+    made = convert_for(source, odd(f"{op_type}|1-|{form}|refused", oldest=13, newest=13))
+    assert {*op_types(made)} - {"ReduceMax", "Reshape", "Transpose"} == op_types_
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    np.testing.assert_array_equal(run(made, {"x": x})["y"], run(source, {"x": x})["y"])
 
 
 def test_what_is_written_is_looked_at_as_well(convert_for) -> None:

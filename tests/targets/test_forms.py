@@ -57,7 +57,7 @@ ASKED = {
         "three reduced",
         "three reduced, not last",
     },
-    "Max": {"broadcast", "constant operand", "more than two"},
+    "Max": {"broadcast before image", "constant operand", "more than two"},
     "Cast": {"float to integer"},
     "Gemm": {"alpha or beta", "computed C"},
     "ArgMax": {"vector"},
@@ -212,27 +212,53 @@ def test_no_smaller_constant(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dims", "others", "found"),
+    ("dims", "others", "of_add", "of_max"),
     [
-        ((2, 3, 4, 5), (2, 3, 4, 1), False),
-        ((2, 3, 4, 5), (2, 3, 1, 1), False),
-        ((2, 3, 4, 5), (2, 3, 4, 5), False),
-        ((2, 3, 4, 5), (2, 3, 1, 5), True),
-        ((2, 3, 4, 5), (1, 3, 4, 5), True),
-        ((2, 3, 4, 5), (2, 1, 1, 1), True),
-        ((2, 3, 4, 5), (1, 1, 1, 1), True),
-        ((2, 3, 4, 5), (5,), True),
-        ((2, 3, 4), (2, 3, 1), False),
-        ((2, 3, 4), (2, 1, 4), True),
-        ((2, 3), (2, 1), False),
+        ((2, 3, 4, 5), (2, 3, 4, 5), False, False),
+        ((2, 3, 4, 5), (1, 3, 4, 5), False, True),
+        ((2, 3, 4, 5), (1, 3, 1, 1), False, True),
+        ((3, 3, 3, 1), (1, 3, 1, 1), False, True),
+        ((1, 3, 4, 5), (1, 3, 1, 1), False, False),
+        ((2, 3, 4, 5), (1, 3, 1, 5), True, True),
+        ((2, 3, 4, 5), (2, 3, 4, 1), True, True),
+        ((2, 3, 4, 5), (2, 3, 1, 1), True, False),
+        ((2, 3, 4, 5), (2, 1, 1, 1), True, True),
+        ((2, 3, 4, 5), (1, 1, 1, 1), True, True),
+        ((2, 3, 4, 5), (5,), True, True),
+        ((2, 1, 4), (2, 3, 1), True, True),
+        ((2, 3, 4), (2, 3, 1), True, False),
+        ((2, 3), (2, 1), True, True),
     ],
 )
-def test_broadcast(dims: tuple[int, ...], others: tuple[int, ...], found: bool) -> None:
+def test_broadcast(
+    dims: tuple[int, ...], others: tuple[int, ...], of_add: bool, of_max: bool
+) -> None:
     inputs = {"x": np.zeros(dims, np.float32), "z": np.zeros(others, np.float32)}
-    whole = [list(dims)]
-    assert ("broadcast" in forms(one_node("Add", 13, inputs, output_shapes=whole))) == found
+    whole = [[None] * len(dims)]
+    assert ("broadcast" in forms(one_node("Add", 13, inputs, output_shapes=whole))) == of_add
+    of = forms(one_node("Max", 13, inputs, output_shapes=whole))
+    assert ("broadcast before image" in of) == of_max
     turned = dict(reversed(inputs.items()))
-    assert ("broadcast" in forms(one_node("Add", 13, turned, output_shapes=whole))) == found
+    of = forms(one_node("Max", 13, turned, output_shapes=whole))
+    assert ("broadcast before image" in of) == of_max
+    # The smaller operand may not be the first.
+    turned_add = "broadcast" in forms(one_node("Add", 13, turned, output_shapes=whole))
+    assert turned_add == (dims != others)
+
+
+def test_unknown_sizes_are_not_broadcast() -> None:
+    shapes = {"x": ["n", 4, None, "w"], "z": ["n", 4, "h", None]}
+    inputs = {name: np.zeros((2, 4, 3, 3), np.float32) for name in shapes}
+    source = one_node("Add", 13, inputs, shapes=shapes, output_shapes=[[None] * 4])
+    assert "broadcast" not in forms(source)
+
+
+def test_an_initializer_that_is_an_input_too_counts_as_constant() -> None:
+    inputs = {"x": X, "z": np.ones((1, 3, 1), np.float32)}
+    source = one_node("Add", 8, inputs, initializers=("z",), output_shapes=[[None] * 3])
+    source.graph.input.append(helper.make_tensor_value_info("z", 1, [1, 3, 1]))
+    source.ir_version = 3
+    assert forms(source) == set()
 
 
 def test_smaller_first() -> None:
@@ -246,7 +272,7 @@ def test_smaller_first() -> None:
 
 def test_a_constant_is_not_broadcast_but_constant() -> None:
     assert of("Max", 13, np.ones((2, 1, 1), np.float32)) == {"constant operand"}
-    assert of("Max", 13, last=np.ones((2, 1, 1), np.float32)) == {"broadcast"}
+    assert of("Max", 13, last=np.ones((2, 1, 1), np.float32)) == {"broadcast before image"}
 
 
 @pytest.mark.parametrize(("dtype", "found"), [(np.float16, True), (np.float32, False)])

@@ -6,7 +6,7 @@ An alternative means the same at the same opset. Which runtime gets what wrong i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from onnx import TensorProto
@@ -43,14 +43,104 @@ def without_beta(context: Context) -> None:
     context.replace(drop=("beta",))
 
 
+@instead(("Add", "Sub"), {"broadcast"}, "written with a matrix and a row")
+def as_rows(context: Context) -> None:
+    """``Add(x, z)`` of shapes [2, 3, 4] and [2, 1, 4] becomes Transpose and Reshape of x to [3, 8],
+    of z to [1, 8], ``Add`` of these, and Reshape and Transpose back.
+    """
+    _in_matrices(context, rows_first=True)
+
+
 @instead(
-    ("Add", "Sub", "Equal", "Greater", "Less", "Max", "Min"),
-    {"broadcast", "inner broadcast"},
+    ("Equal", "Greater", "Less", "Max", "Min"),
+    {"broadcast before image"},
+    "written with images of one row, and a number for each",
+)
+def as_images(context: Context) -> None:
+    """``Max(x, z)`` of shapes [2, 3, 4] and [2, 1, 4] becomes Transpose and Reshape of x to
+    [8, 1, 1, 3], of z to [8, 1, 1, 1], ``Max`` of these, and Reshape and Transpose back.
+    """
+    _in_matrices(context, rows_first=False)
+
+
+def _in_matrices(context: Context, *, rows_first: bool) -> None:
+    """Write a node with one operand that is broadcast along one axis, the first or the last.
+
+    Args:
+        context: the node.
+        rows_first: whether the shapes become [n, m] and [1, m], else [m, 1, 1, n] and [m, 1, 1, 1].
+
+    Raises:
+        Blocked: both operands are broadcast, or their sizes are not known.
+    """
+    op = context.op
+    names = [context.input(0), context.input(1)]
+    shapes = _of_one_rank(context, names)
+    larger = 0 if all(one != 1 or other == 1 for one, other in zip(*shapes, strict=True)) else 1
+    dims, other = shapes[larger], shapes[1 - larger]
+    if any(size == 1 != mate for size, mate in zip(dims, other, strict=True)):
+        raise Blocked("both of its operands are broadcast")
+    rows = [axis for axis, size in enumerate(other) if size == 1]
+    kept = [axis for axis in range(len(dims)) if axis not in rows]
+    perm = [*rows, *kept] if rows_first else [*kept, *rows]
+    height, width = (_product(dims[axis] for axis in axes) for axes in (rows, kept))
+    if height == width == -1:
+        raise Blocked("more than one of its sizes is not known", "fix them: --dim NAME=SIZE")
+    height = -1 if width != -1 else height
+    wide, narrow = [height, width], [1, width]
+    if not rows_first:
+        wide, narrow = [width, 1, 1, height], [width, 1, 1, 1]
+    turned = names[larger]
+    if perm != sorted(perm):
+        turned = op.Transpose(turned, perm=perm)
+    operands = [
+        op.Reshape(turned, context.array(wide, "matrix")),
+        op.Reshape(names[1 - larger], context.array(narrow, "row")),
+    ]
+    if larger and context.node.op_type == "Sub":
+        made = op.Add(op.Neg(operands[0]), operands[1])
+    else:
+        if larger and context.node.op_type in ("Greater", "Less"):
+            operands.reverse()
+        made = op.emit(context.node.op_type, *operands)
+    back = [size if isinstance(size, int) else -1 for size in (dims[axis] for axis in perm)]
+    if back.count(-1) > 1 or 0 in back:
+        raise Blocked("more than one of its sizes is not known", "fix them: --dim NAME=SIZE")
+    last = context.array(back, "shape")
+    inverse = [perm.index(axis) for axis in range(len(perm))]
+    if inverse == perm == sorted(perm):
+        context.replace("Reshape", [made, last], keep=())
+    else:
+        context.replace("Transpose", [op.Reshape(made, last)], keep=(), perm=inverse)
+
+
+def _product(sizes: Iterable[int | str | None]) -> int:
+    """Return the product of sizes, -1 where one is not known."""
+    known = list(sizes)
+    whole = [size for size in known if isinstance(size, int)]
+    return math.prod(whole) if len(whole) == len(known) else -1
+
+
+def _of_one_rank(context: Context, names: Sequence[str]) -> list[Dims]:
+    """Return the dimensions of values, with 1s before those of a lower rank.
+
+    Raises:
+        Blocked: a rank is not known.
+    """
+    rank = max(context.need_rank(name, "the others are reshaped to it") for name in names)
+    known = [context.type(name) for name in names]
+    shapes = [() if item is None or item.dims is None else tuple(item.dims) for item in known]
+    return [(1,) * (rank - len(dims)) + dims for dims in shapes]
+
+
+@instead(
+    ("Max", "Min"),
+    {"inner broadcast"},
     "written with the dimensions that it broadcasts last, between Transposes",
 )
 def broadcasting_last(context: Context) -> None:
-    """``Add(x, z)`` of shapes [2, 3, 4] and [2, 1, 4] becomes
-    ``Transpose(Add(Transpose(x), Transpose(z)))`` of shapes [2, 4, 3] and [2, 4, 1].
+    """``Max(x, z)`` of shapes [2, 3, 4] and [2, 1, 4] becomes
+    ``Transpose(Max(Transpose(x), Transpose(z)))`` of shapes [2, 4, 3] and [2, 4, 1].
     """
     found = [_of_rank(context, index) for index in range(len(context.node.input))]
     operands, shapes = [value for value, _ in found], [dims for _, dims in found]
@@ -83,15 +173,6 @@ def _of_rank(context: Context, index: int) -> tuple[str, Dims]:
     if known.count(-1) > 1 or 0 in known:
         raise Blocked("its operands are of several ranks, and their shapes are not known")
     return context.op.Reshape(value, context.array(known, "shape")), tuple(known)
-
-
-@instead("Sub", {"smaller first"}, "written with the larger operand first")
-def larger_first(context: Context) -> None:
-    """``Sub(x, y)`` becomes ``Add(Neg(y), x)``, which rounds to the same."""
-    first, second = context.input(0), context.input(1)
-    if second.elem_type is None or second.elem_type in UNSIGNED:
-        raise Blocked("its dtype has no negative numbers, or is not known")
-    context.replace("Add", [context.op.Neg(second), first])
 
 
 @instead(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.broadcast import broadcast_to
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.emit.numbers import as_name
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, as_name
 from onnxreduce_cli.emit.sizes import dims_of, need_dims, size_of
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -92,8 +95,18 @@ def gemm_of_integers(context: Context) -> None:
 
 @down("Gemm", 11, "a missing C written as 0")
 def gemm_with_bias(context: Context) -> None:
-    """``Gemm(a, b)`` becomes ``Gemm(a, b, -0.0)``, which leaves the sign of a zero."""
-    if not context.input(2):
-        elem_type = context.need_elem_type(context.input(0), "C gets the same")
+    """``Gemm(a, b)`` becomes ``Gemm(a, b, [-0.0, ..., -0.0])``, which leaves the sign of a zero.
+
+    Some runtimes take C for the bias of a layer, which has a number for each column; it is one
+    number where their number is not known.
+    """
+    if context.input(2):
+        return
+    elem_type = context.need_elem_type(context.input(0), "C gets the same")
+    dims = dims_of(context, context.node.output[0])
+    columns = dims[1] if dims is not None and len(dims) == 2 else None
+    if isinstance(columns, int) and columns <= LARGEST_CONSTANT:
+        zero = context.array(np.full(columns, -0.0).astype(numpy_dtype(elem_type)), "zeros")
+    else:
         zero = context.scalar(-0.0, "zero", elem_type)
-        context.replace(inputs=[context.input(0), context.input(1), zero], drop=("beta",))
+    context.replace(inputs=[context.input(0), context.input(1), zero], drop=("beta",))
