@@ -96,7 +96,7 @@ def read_runtime(name: str) -> Runtime:
 @cache
 def _small_tables() -> dict[str, Any]:
     """Return the tables of the runtimes without a file of their own, by their names."""
-    return _parse_toml(_SMALL_TABLES_FILE, _text_of(_SMALL_TABLES_FILE))
+    return parse_toml(_SMALL_TABLES_FILE, _text_of(_SMALL_TABLES_FILE))
 
 
 def _text_of(file: str) -> str:
@@ -109,10 +109,15 @@ def parse_runtime(name: str, text: str) -> Runtime:
     Raises:
         UsageError: it is wrong.
     """
-    return _runtime_of_table(name, name, _parse_toml(name, text))
+    return _runtime_of_table(name, name, parse_toml(name, text))
 
 
-def _parse_toml(file: str, text: str) -> dict[str, Any]:
+def parse_toml(file: str, text: str) -> dict[str, Any]:
+    """Return the text of a file as tables.
+
+    Raises:
+        UsageError: it is no TOML.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
