@@ -16,6 +16,14 @@ from onnxreduce_cli.targets.operators import DEFAULT_DOMAIN, parse_operators
 FOLDER = Path(onnxreduce_cli.__file__).parent / "targets" / "data" / "operators"
 
 
+#: Names for sets of dtypes that rows have whole.
+SETS = {
+    "ints": "int8 int16 int32 int64 uint8 uint16 uint32 uint64",
+    "floats": "float16 float double",
+    "float8": "float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz",
+}
+
+
 class Row(NamedTuple):
     """One fact of an operator in one version.
 
@@ -99,7 +107,6 @@ def write(
     *,
     conditions: Mapping[str, tuple[str, str]] | None = None,
     casts: Mapping[str, str] | None = None,
-    sets: Mapping[str, Collection[str]] | None = None,
     made_up: Collection[str] = (),
 ) -> Path:
     """Write the file of a runtime and return its path.
@@ -110,14 +117,13 @@ def write(
         releases: its versions, the oldest first.
         conditions: the words and the lines of code of each condition that rows name.
         casts: the dtypes that it computes as others, by versions.
-        sets: names for sets of dtypes that rows repeat.
         made_up: operators of the default domain that no onnx defines.
 
     Raises:
         ValueError: a row names an operator that nobody defines.
     """
     check_names({name for release in releases for name in release.facts}, made_up)
-    text = _text(maker, releases, conditions or {}, casts or {}, sets or {})
+    text = _text(maker, releases, conditions or {}, casts or {})
     parse_operators(runtime, text)
     path = FOLDER / f"{runtime}.toml"
     path.write_text(text, encoding="utf-8")
@@ -129,11 +135,9 @@ def _text(
     releases: Sequence[Release],
     conditions: Mapping[str, tuple[str, str]],
     casts: Mapping[str, str],
-    sets: Mapping[str, Collection[str]],
 ) -> str:
     versions = [release.version for release in releases]
-    named = {frozenset(dtypes): name for name, dtypes in sets.items()}
-    rows = _rows(releases, named)
+    rows = _rows(releases)
     used = Counter(
         word for texts in rows.values() for text in texts.values() for word in _names(text)
     )
@@ -148,11 +152,9 @@ def _text(
             lines.append(f"complete = {_list(source.complete)}")
         if source.fallback:
             lines.append(f'fallback = "{source.fallback}"')
-    if any(name in used for name in sets):
+    if any(name in used for name in SETS):
         lines += ["", "[dtypes]"]
-        lines += [
-            f'{name} = "{" ".join(sorted(dtypes))}"' for name, dtypes in sets.items() if used[name]
-        ]
+        lines += [f'{name} = "{dtypes}"' for name, dtypes in SETS.items() if used[name]]
     if casts:
         lines += ["", "[casts]", *(f'"{span}" = "{text}"' for span, text in casts.items())]
     for name in sorted(conditions.keys() & used.keys()):
@@ -168,9 +170,7 @@ def _text(
     return "\n".join(lines) + "\n"
 
 
-def _rows(
-    releases: Sequence[Release], named: Mapping[frozenset[str], str]
-) -> dict[str, dict[str, str]]:
+def _rows(releases: Sequence[Release]) -> dict[str, dict[str, str]]:
     """Return the text of each row, by domain and operator."""
     versions = [release.version for release in releases]
     found: dict[tuple[str, str], dict[str, list[int]]] = {}
@@ -178,7 +178,7 @@ def _rows(
     for index, release in enumerate(releases):
         for name, facts in release.facts.items():
             for row in facts:
-                words = _words(row, named)
+                words = _words(row)
                 first, last = row.opsets
                 order[words] = (first or 0, last or 1 << 31)
                 found.setdefault(name, {}).setdefault(words, []).append(index)
@@ -196,17 +196,25 @@ def _rows(
     return rows
 
 
-def _words(row: Row, named: Mapping[frozenset[str], str]) -> str:
+def _words(row: Row) -> str:
     words = []
     first, last = row.opsets
     if first is not None or last is not None:
         same = first == last
         words.append(f"@{first or ''}" if same else f"@{first or ''}-{last or ''}")
     for place, dtypes in row.dtypes:
-        words.append(f"{place}={named.get(dtypes) or ','.join(sorted(dtypes))}")
+        words.append(f"{place}={','.join(_dtypes(dtypes))}")
     if row.conditions:
         words.append(f"if={','.join(row.conditions)}")
     return " ".join([*words, row.value] if row.value else words)
+
+
+def _dtypes(dtypes: frozenset[str]) -> list[str]:
+    """Return the names of the sets that are whole in some dtypes, and the other dtypes."""
+    sets = [(name, set(held.split())) for name, held in SETS.items()]
+    whole = [(name, held) for name, held in sets if held <= dtypes]
+    rest = dtypes.difference(*(held for _, held in whole))
+    return [*(name for name, _ in whole), *sorted(rest)]
 
 
 def _names(text: str) -> list[str]:

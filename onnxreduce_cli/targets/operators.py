@@ -152,12 +152,16 @@ class OperatorTable:
 
     Attributes:
         runtime: the name of the runtime.
-        version: the version that was looked at: the one asked for, or the nearest older one.
+        wanted: the version that was asked for.
+        version: the version that was looked at: that one, or the nearest older one.
         newer: the next version that was looked at; None where there is none.
     """
 
-    def __init__(self, runtime: str, file: OperatorFile, index: int) -> None:
+    def __init__(
+        self, runtime: str, file: OperatorFile, index: int, wanted: Version | None = None
+    ) -> None:
         self.runtime = runtime
+        self.wanted = wanted or file.versions[index]
         self.version = file.versions[index]
         later = file.versions[index + 1 :]
         self.newer = later[0] if later else None
@@ -186,7 +190,7 @@ class OperatorTable:
             for index, looked_at in enumerate(file.versions)
             if looked_at <= version or version.is_of(looked_at)
         ]
-        return OperatorTable(runtime, file, older[-1]) if older else None
+        return OperatorTable(runtime, file, older[-1], version) if older else None
 
     @property
     def source(self) -> Source:
@@ -218,23 +222,25 @@ class OperatorTable:
             and (opset is None or is_within(opset, fact.opsets))
         ]
         answers = [self._answer_of_fact(fact, op_type, opset, node) for fact in facts]
-        if answers:
-            return min(answers, key=lambda answer: _ORDER.index(answer.value))
-        if domain not in self._read.complete:
+        if not answers and domain not in self._read.complete:
             return Answer("not known")
-        return self._answer_without_row(domain, op_type, opset, node)
+        best = min(
+            answers or [Answer("not taken", (), self.source)],
+            key=lambda answer: _ORDER.index(answer.value),
+        )
+        if best.value != "not taken" or not self._read.fallback:
+            return best
+        return self._answer_of_fallback(domain, op_type, opset, node)
 
-    def _answer_without_row(
+    def _answer_of_fallback(
         self, domain: str, op_type: str, opset: int | None, node: NodeFacts | None
     ) -> Answer:
-        """Return what is known of an operator that a complete source does not name."""
-        if self._read.fallback:
-            beside = OperatorTable.load(self._read.fallback, self.version)
-            found = beside.answer(domain, op_type, opset, node) if beside else Answer("not known")
-            if found.value != "not taken":
-                value: Value = "runs on the CPU" if found.value != "not known" else "not known"
-                return Answer(value, found.conditions, self.source)
-        return Answer("not taken", (), self.source)
+        """Return what becomes of an operator that is not taken, where another runtime helps out."""
+        other = OperatorTable.load(self._read.fallback, self.wanted)
+        found = other.answer(domain, op_type, opset, node) if other else Answer("not known")
+        if found.value in ("not taken", "not known"):
+            return found
+        return Answer("runs on the CPU", found.conditions, self.source)
 
     def _answer_of_fact(
         self, fact: OperatorFact, op_type: str, opset: int | None, node: NodeFacts | None

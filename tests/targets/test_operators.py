@@ -170,3 +170,23 @@ def test_the_version_before_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> Non
     assert newer is not None
     assert (str(newer.version), newer.newer) == ("2.0", None)
     assert OperatorTable.load("acme", Version.of("0.9")) is None
+
+
+def test_what_an_accelerator_lacks_runs_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    accelerated = TEXT.replace('complete = ["ai.onnx"]', 'complete = ["ai.onnx"]\nfallback = "cpu"')
+    texts = {
+        "gpu": accelerated,
+        "cpu": 'versions = ["1"]\n[[source]]\nkind = "document"\nwhere = "x"\ndate = "2020-01-01"\n'
+        'complete = ["ai.onnx"]\n[operators."ai.onnx"]\nAdd = ""\nRelu = ""',
+    }
+    monkeypatch.setattr(
+        "onnxreduce_cli.targets.operators.read_operators",
+        lambda name: parse_operators(name, texts[name]),
+    )
+    found = OperatorTable.load("gpu", Version.of("2.0"))
+    assert found is not None
+    assert found.answer("", "Relu", 13).value == "runs on the CPU"
+    assert found.answer("", "Elu", 13).value == "not taken"
+    assert found.answer("com.acme", "Slow", 1).value == "not known"
+    assert found.answer("", "Add", 13, node(ADD.format("float"))).value == "taken"
+    assert found.answer("", "Add", 13, node(ADD.format("double"))).value == "runs on the CPU"
