@@ -3,7 +3,7 @@
 A condition asks nothing, or one thing a line, all of which have to hold:
 
 rank 0 = 4-5                       the rank of input 0; several ranks: ``2 4-5``
-constant 1 2                       inputs 1 and 2 are constant, or absent
+constant 1 2                       inputs 1 and 2 are constant, dequantized constants, or absent
 absent 2                           there is no such input
 inputs = 2                         how many inputs there are; ``outputs`` likewise
 dtype 0 = float float16            the dtype of input 0
@@ -12,6 +12,7 @@ attribute axis = last              -1, or the last axis of input 0
 attribute dilations = 1 absent     without a default, ``absent`` if it may be left out
 elements 1 = 0 1                   every element of constant input 1
 static 0                           every dimension of input 0 is known
+unless rank 0 = 4                  if this holds, the condition does; if not, the other lines decide
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ from onnxreduce_cli.targets.rows import is_within, opset_range
 #: where the answer is not known.
 Ask = Callable[[NodeFacts, Sequence[str], Sequence[str]], bool | None]
 
+#: The beginning of a line that is enough for the condition to hold.
+_UNLESS = "unless "
+
+#: The most nodes behind a value that are looked at.
+_LONGEST = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -51,8 +58,11 @@ class Condition:
         """Return whether a node meets the condition; None where that is not known."""
         if not self.asks:
             return None
-        answers = [_answer(line, node) for line in self.asks]
-        return False if False in answers else None if None in answers else True
+        sufficient = [line for line in self.asks if line.startswith(_UNLESS)]
+        if any(_answer(line.removeprefix(_UNLESS), node) for line in sufficient):
+            return True
+        answers = [_answer(line, node) for line in self.asks if line not in sufficient]
+        return False if False in answers else None if None in answers or not answers else True
 
 
 def condition_of_table(name: str, given: Mapping[str, str]) -> Condition:
@@ -65,7 +75,7 @@ def condition_of_table(name: str, given: Mapping[str, str]) -> Condition:
         raise ValueError(f"a condition has no {', '.join(sorted(odd))}")
     asks = tuple(line.strip() for line in given.get("ask", "").splitlines() if line.strip())
     for line in asks:
-        if line.split()[0] not in ASKS:
+        if line.removeprefix(_UNLESS).split()[0] not in ASKS:
             raise ValueError(f"condition {name} asks {line!r}; known are {', '.join(ASKS)}")
     return Condition(name, given["text"], asks)
 
@@ -90,8 +100,35 @@ def _is_among(number: int, allowed: Sequence[str]) -> bool:
 
 
 def _constant(node: NodeFacts, words: Sequence[str], allowed: Sequence[str]) -> bool | None:
-    names = [node.input(int(word)) for word in words]
-    return all(not name or node.constant(name) is not None for name in names)
+    answers = [_is_constant(node, node.input(int(word))) for word in words]
+    return False if False in answers else None if None in answers else True
+
+
+def _is_constant(node: NodeFacts, name: str) -> bool | None:
+    """Return whether a runtime knows a value before a model runs; None if it may compute it.
+
+    It may compute what comes from constants and from shapes.
+    """
+    waiting, seen, found = [name], {name, ""}, True
+    while waiting:
+        value = waiting.pop()
+        if not value or node.constant(value) is not None or _is_held(node, value):
+            continue
+        maker = node.maker(value)
+        if maker is None or len(seen) > _LONGEST:
+            return None if maker is not None else False
+        if maker.op_type != "DequantizeLinear":
+            found = False
+        if maker.op_type not in ("Shape", "Size"):
+            waiting += [given for given in maker.input if given not in seen]
+            seen.update(maker.input)
+    return True if found else None
+
+
+def _is_held(node: NodeFacts, name: str) -> bool:
+    """Return whether a value is an initializer, which callers may override by an input."""
+    owner = node.scope.resolve(name)
+    return owner is not None and name in owner.initializers
 
 
 def _absent(node: NodeFacts, words: Sequence[str], allowed: Sequence[str]) -> bool | None:
