@@ -200,7 +200,7 @@ def facts(kernels: Iterable[Kernel], *, bodies: bool, version: str) -> Facts:
     for kernel in kernels:
         if kernel.op_type in _INTERNAL or kernel.domain in _INTERNAL_DOMAINS:
             continue
-        for opsets in _opsets_of(kernel):
+        for opsets in opsets_of_kernel(kernel):
             key = (kernel.domain, kernel.op_type, opsets)
             held = types.setdefault(key, {})
             for name, kinds in kernel.types.items():
@@ -242,7 +242,7 @@ def _joined(rows: Iterable[Row]) -> list[Row]:
     return found
 
 
-def _opsets_of(kernel: Kernel) -> Iterator[tuple[int, int | None]]:
+def opsets_of_kernel(kernel: Kernel) -> Iterator[tuple[int, int | None]]:
     """Yield the opsets of models whose nodes a kernel runs.
 
     A kernel that is open to the end runs the one version of the operator that it begins with.

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterator
-from hashlib import sha1
 from pathlib import Path
 
 from lab.operators.repositories import files, read
+from lab.operators.restrictions import digest, restrictions_of
 from lab.operators.writing import Facts, Release, Row, Source, write
 
 #: The branch of each release.
@@ -273,12 +273,6 @@ Unsqueeze bd0521 axes
 _STRICTER = {("7.0", "Conv"): ("2d-3d",)}
 
 
-def digest(text: str) -> str:
-    """Return a few digits that stand for a sentence, whatever its markup."""
-    plain = re.sub(r"<br ?/?>|[^A-Za-z0-9<>=-]+", " ", text).strip().lower()
-    return sha1(plain.encode()).hexdigest()[:6]
-
-
 def facts(text: str, importers: Collection[str], version: str) -> Facts:
     """Return the rows of a table.
 
@@ -287,8 +281,7 @@ def facts(text: str, importers: Collection[str], version: str) -> Facts:
         importers: the operators that the parser has a function for.
         version: the release.
     """
-    lines = [line.split() for line in RESTRICTIONS.strip().splitlines()]
-    restrictions = {(name, mark): tuple(held) for name, mark, *held in lines}
+    restrictions = restrictions_of(RESTRICTIONS)
     found: dict[tuple[str, str], list[Row]] = {}
     for name, taken, dtypes, restriction in _cells(text, version):
         op_type = ALIASES.get(name, name)

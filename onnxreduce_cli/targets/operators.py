@@ -25,6 +25,8 @@ Abs = "8.2-8.4 T=floats; 8.5- T=floats,int32"
 AveragePool = "T=floats if=pool"
 BatchNormalization = "@9-14; @15- not"
 
+A file may also say only ``same_as = "onnxruntime"``: the operators are those of that runtime.
+
 A fact is a few words, each of which may be left out. Left out it restricts nothing:
 
 - versions: ``8.4``, ``8.2-8.4``, ``8.5-``, ``-8.4``;
@@ -328,6 +330,12 @@ def parse_operators(runtime: str, text: str) -> OperatorFile:
 
 
 def _operators_of_table(data: dict[str, Any]) -> OperatorFile:
+    if "same_as" in data:
+        _check_keys(data, {"same_as"})
+        other = read_operators(data["same_as"])
+        if other is None:
+            raise ValueError(f"{data['same_as']} has no such file")
+        return other
     _check_keys(data, {"versions", "source", "dtypes", "casts", "conditions", "operators"})
     texts = data["versions"]
     versions = [Version.of(text) for text in texts]
