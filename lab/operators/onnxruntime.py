@@ -99,10 +99,10 @@ MADE_UP = {
 UNTYPED = {("", "NonMaxSuppression"): 10}
 
 #: Operators that its own optimizers write, which no model holds.
-_INTERNAL = {"MemcpyFromHost", "MemcpyToHost"}
+INTERNAL = {"MemcpyFromHost", "MemcpyToHost"}
 
 #: Domains of which it writes nodes itself.
-_INTERNAL_DOMAINS = {"com.microsoft.nchwc", "com.ms.internal.nhwc", "com.microsoft.dml"}
+INTERNAL_DOMAINS = {"com.microsoft.nchwc", "com.ms.internal.nhwc", "com.microsoft.dml"}
 
 _OPEN = (1 << 31) - 1
 
@@ -198,7 +198,7 @@ def facts(kernels: Iterable[Kernel], *, bodies: bool, version: str) -> Facts:
     """
     types: dict[tuple[str, str, tuple[int, int | None]], dict[str, set[str]]] = {}
     for kernel in kernels:
-        if kernel.op_type in _INTERNAL or kernel.domain in _INTERNAL_DOMAINS:
+        if kernel.op_type in INTERNAL or kernel.domain in INTERNAL_DOMAINS:
             continue
         for opsets in opsets_of_kernel(kernel):
             key = (kernel.domain, kernel.op_type, opsets)
