@@ -11,6 +11,9 @@ date = "2026-11-22"
 [every]                            # facts of all rows that do not say otherwise
 best = { value = 11, source = "lab" }
 
+rows_of = "onnxruntime"            # instead of rows: those of another runtime, without its quirks
+since = "1.13"                     # from this version on
+
 [[row]]                            # the oldest first; what none says is not known
 version = "4.6"
 source = "lab"                     # of the facts of this row that name no other
@@ -61,6 +64,9 @@ _SUFFIX = ".toml"
 #: The file with a table for each runtime that needs only a few lines.
 _SMALL_TABLES_FILE = "others"
 
+#: The file of names that are no runtimes: see `aliases`.
+_ALIASES_FILE = "aliases"
+
 #: The value of a fact that is not known.
 UNKNOWN = "not known"
 
@@ -78,7 +84,7 @@ GROUPS = {
 def runtime_names() -> tuple[str, ...]:
     """Return the names of all runtimes, sorted."""
     files = {path.stem for path in _DATA.iterdir() if path.suffix == _SUFFIX}
-    return tuple(sorted(files - {_SMALL_TABLES_FILE} | _small_tables().keys()))
+    return tuple(sorted(files - {_SMALL_TABLES_FILE, _ALIASES_FILE} | _small_tables().keys()))
 
 
 @cache
@@ -96,7 +102,7 @@ def read_runtime(name: str) -> Runtime:
 @cache
 def _small_tables() -> dict[str, Any]:
     """Return the tables of the runtimes without a file of their own, by their names."""
-    return _parse_toml(_SMALL_TABLES_FILE, _text_of(_SMALL_TABLES_FILE))
+    return parse_toml(_SMALL_TABLES_FILE, _text_of(_SMALL_TABLES_FILE))
 
 
 def _text_of(file: str) -> str:
@@ -109,14 +115,22 @@ def parse_runtime(name: str, text: str) -> Runtime:
     Raises:
         UsageError: it is wrong.
     """
-    return _runtime_of_table(name, name, _parse_toml(name, text))
+    return _runtime_of_table(name, name, parse_toml(name, text))
 
 
-def _parse_toml(file: str, text: str) -> dict[str, Any]:
+def parse_toml(file: str, text: str) -> dict[str, Any]:
+    """Return the text of a file as tables.
+
+    Raises:
+        UsageError: it is no TOML.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file}{_SUFFIX}: {error}") from error
+
+
+_KEYS = {"title", "aliases", "sources", "every", "row", "quirk", "rows_of", "since"}
 
 
 def _runtime_of_table(name: str, file: str, data: dict[str, Any]) -> Runtime:
@@ -126,12 +140,17 @@ def _runtime_of_table(name: str, file: str, data: dict[str, Any]) -> Runtime:
         UsageError: the table is wrong; the message names the file and the key.
     """
     try:
-        _check_keys(data, "file", {"title", "aliases", "sources", "every", "row", "quirk"})
+        _check_keys(data, "file", _KEYS)
         sources = {key: _source_of_table(given) for key, given in data.get("sources", {}).items()}
         quirks = [_quirk_of_table(given, sources) for given in data.get("quirk", [])]
-        rows = [
-            _version_facts(given, data.get("every", {}), sources, quirks) for given in data["row"]
-        ]
+        rows = (
+            _rows_of(data["rows_of"], Version.of(data.get("since", "0")), quirks)
+            if "rows_of" in data
+            else [
+                _version_facts(given, data.get("every", {}), sources, quirks)
+                for given in data["row"]
+            ]
+        )
         versions = [row.version for row in rows]
         if versions != sorted(set(versions)):
             raise ValueError(
@@ -144,6 +163,19 @@ def _runtime_of_table(name: str, file: str, data: dict[str, Any]) -> Runtime:
         raise UsageError(f"{file}{_SUFFIX}: {name} has a value of a wrong type: {error}") from error
     except ValueError as error:
         raise UsageError(f"{file}{_SUFFIX}: {name}: {error}") from error
+
+
+def _rows_of(name: str, since: Version, quirks: list[Quirk]) -> list[VersionFacts]:
+    """Return the rows of another runtime from a version on, with these quirks."""
+    return [
+        VersionFacts(
+            row.version,
+            row.facts,
+            [quirk for quirk in quirks if meets_all(row.version, quirk.versions)],
+        )
+        for row in read_runtime(name).rows
+        if row.version >= since
+    ]
 
 
 def _check_keys(given: dict[str, Any], what: str, known: set[str]) -> None:

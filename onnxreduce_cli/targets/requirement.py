@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.targets.aliases import Alias, aliases
+from onnxreduce_cli.targets.operators import OperatorTable
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.rows import Fact, Quirk, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version, VersionCondition, meets_all, version_conditions
@@ -31,6 +33,7 @@ class Target:
         conditions: the conditions on the version; empty where there are none.
         advice: what the user can do about a node that it does not take.
         all_domains: whether its list of operators names other domains' as well.
+        versions: the versions, where single ones are named; else those of the rows are meant.
     """
 
     runtime: Runtime
@@ -40,6 +43,13 @@ class Target:
     conditions: str = ""
     advice: str = "leave --for out if that does not matter"
     all_domains: bool = False
+    versions: Sequence[Version] = ()
+
+    def operator_tables(self) -> Sequence[OperatorTable]:
+        """Return the tables of the operators that the versions take, as far as they are known."""
+        versions = self.versions or [row.version for row in self.rows]
+        found = [OperatorTable.load(self.runtime.name, version) for version in versions]
+        return list({table.version: table for table in found if table is not None}.values())
 
     @property
     def oldest(self) -> int:
@@ -98,12 +108,68 @@ def find_target(text: str) -> Target:
     name, conditions = found.groups()
     if name.lower() == INSTALLED and not conditions:
         name, conditions = _HERE, f"=={_installed_version()}"
+    alias = _alias(name)
+    if alias is not None and (conditions or alias.name != alias.runtime):
+        target = _target_of_alias(text, alias, conditions)
+        if target is not None:
+            return target
     known = read_runtime(_runtime_name(name))
     try:
         wanted = version_conditions(conditions)
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}; say {_suggestion(known, conditions)}") from error
     return _target(known, conditions, wanted)
+
+
+def _alias(name: str) -> Alias | None:
+    """Return the product of a name, whatever its case; None where there is none."""
+    for alias in aliases().values():
+        if _normalized(name) in map(_normalized, (alias.name, *alias.names)):
+            return alias
+    return None
+
+
+def _target_of_alias(text: str, alias: Alias, conditions: str) -> Target | None:
+    """Return the target of the runtime in a product; None if its own versions are named.
+
+    Raises:
+        UsageError: a condition is malformed, or no version meets it.
+    """
+    try:
+        chosen = alias.choose(conditions)
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}; say {_suggested_alias(alias)}") from error
+    if not chosen.releases:
+        if alias.name == alias.runtime:
+            return None
+        known = ", ".join(release.text for release in alias.releases)
+        raise UsageError(f"no version of {alias.name} that is known meets {text!r}; known: {known}")
+    runtime = read_runtime(alias.runtime)
+    versions = [release.runtime_version for release in chosen.releases]
+    targets = [
+        _target(runtime, f"=={version}", version_conditions(f"=={version}")) for version in versions
+    ]
+    rows = [row for target in targets for row in target.rows]
+    label = f"{alias.name} {chosen.releases[-1].text if len(versions) == 1 else conditions}"
+    inner = dict.fromkeys(str(version) for version in versions)
+    where = dict.fromkeys(release.source.where for release in chosen.releases)
+    remarks = [
+        chosen.remark,
+        f"{label} has {runtime.name} {', '.join(inner)} ({'; '.join(where)})",
+        *dict.fromkeys(target.remark for target in targets),
+    ]
+    return Target(
+        runtime,
+        f"{label}, {targets[-1].label}" if len(targets) == 1 else label,
+        list({id(row): row for row in rows}.values()),
+        "; ".join(filter(None, remarks)),
+        conditions or "==",
+        versions=versions,
+    )
+
+
+def _suggested_alias(alias: Alias) -> str:
+    return f"{alias.name}=={alias.releases[-1].text}"
 
 
 def _suggestion(known: Runtime, conditions: str) -> str:
@@ -136,14 +202,27 @@ def _runtime_name(given: str) -> str:
     glued = re.fullmatch(r"(.*[^\d.])(\d+(?:\.\d+)*)", given)
     if glued is not None and _normalized(glued[1]).strip("-") in spelled:
         meant = f"{spelled[_normalized(glued[1]).strip('-')]}=={glued[2]}"
-        raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
+        raise UsageError(f"no runtime {given!r} is known; did you mean {meant}? {_WAY_ON}")
     from difflib import get_close_matches
 
+    spelled |= {
+        _normalized(name): alias.name
+        for alias in aliases().values()
+        for name in (alias.name, *alias.names)
+    }
     near = get_close_matches(_normalized(given), spelled, 3)
     if near:
         meant = ", ".join(dict.fromkeys(spelled[item] for item in near))
-        raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
-    raise UsageError(f"no runtime {given!r} is known; onnxreduce targets lists the known ones")
+        raise UsageError(f"no runtime {given!r} is known; did you mean {meant}? {_WAY_ON}")
+    raise UsageError(
+        f"no runtime {given!r} is known; onnxreduce targets lists the known ones. {_WAY_ON}"
+    )
+
+
+#: What to do for a runtime of which nothing is known.
+_WAY_ON = (
+    "For any other say --opset N, and --allow-ops with the list of operators that its vendor gives"
+)
 
 
 def _normalized(name: str) -> str:
@@ -158,8 +237,8 @@ def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...
         version = wanted[0].version
         row = facts_of_version(known, version)
         label = f"{known.name} {version}"
-        remark = "" if version.is_of(row.version) else _older_version_remark(label, row)
-        return Target(known, label, [row], remark, conditions)
+        remark = "" if version.is_of(row.version) else _older_version_remark(known, label, row)
+        return Target(known, label, [row], remark, conditions, versions=[version])
     rows = list(_matching_rows(known, wanted))
     if not rows:
         first, last = known.rows[0].version, known.rows[-1].version
@@ -174,15 +253,24 @@ def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...
         for row in rows
     )
     return Target(
-        known, label, rows, "" if meets else _older_version_remark(label, rows[-1]), conditions
+        known,
+        label,
+        rows,
+        "" if meets else _older_version_remark(known, label, rows[-1]),
+        conditions,
     )
 
 
-def _older_version_remark(label: str, row: VersionFacts) -> str:
+def _older_version_remark(known: Runtime, label: str, row: VersionFacts) -> str:
     """Return the remark that the facts of an older version are used; empty for all versions."""
     if _holds_for_all_versions(row):
         return ""
-    return f"nothing is known of {label}: taken for {row.version}, the nearest older version"
+    later = [other.version for other in known.rows if other.version > row.version]
+    if later:
+        return (
+            f"{label} is between {row.version} and {later[0]}: taken for {row.version}, the older"
+        )
+    return f"{label} is newer than all that is known: taken for {row.version}, the newest"
 
 
 def _label(known: Runtime, row: VersionFacts) -> str:

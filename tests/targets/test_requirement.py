@@ -45,12 +45,10 @@ def test_what_is_installed() -> None:
     assert find_target("installed").label == f"onnxruntime {version}"
 
 
-def test_an_unknown_version_gets_the_nearest_older_row_and_says_so() -> None:
+def test_a_version_between_two_rows_gets_the_older_one_and_says_so() -> None:
     found = find_target("opencv==4.13.2")
     assert [str(row.version) for row in found.rows] == ["4.12"]
-    assert found.remark == (
-        "nothing is known of opencv 4.13.2: taken for 4.12, the nearest older version"
-    )
+    assert found.remark == ("opencv 4.13.2 is between 4.12 and 5.0: taken for 4.12, the older")
 
 
 def test_several_rows_are_one_target_that_takes_what_all_take() -> None:
@@ -71,6 +69,10 @@ def test_the_best_opset_is_one_on_which_all_agree() -> None:
         ("onnxruntim", "did you mean onnxruntime,"),
         ("open-vino==2026", "did you mean openvino"),
         ("zzz", "onnxreduce targets lists"),
+        ("zzz", "say --opset N, and --allow-ops with the list of operators that its vendor"),
+        ("jetpck", "did you mean jetpack?"),
+        ("jetpack==3", "known: 4.2.2, 4.3"),
+        ("jetpack==x", "'x' is no version; say jetpack==6.2"),
         ("onnxruntime=1.8", "'=1.8' is no condition on a version; say onnxruntime=="),
         ("onnxruntime==1.2", "nothing is known of onnxruntime before 1.3; say onnxruntime==1.3"),
         ("onnxruntime<1.2", "known are 1.3 to"),
@@ -96,8 +98,15 @@ def test_what_names_nothing(text: str, said: str) -> None:
 def test_newer_versions_than_are_known(conditions: str) -> None:
     found = find_target(f"onnxruntime{conditions}")
     assert [str(row.version) for row in found.rows] == ["1.32"]
-    assert found.remark.startswith("nothing is known of onnxruntime ")
-    assert found.remark.endswith(": taken for 1.32, the nearest older version")
+    assert found.remark.startswith("onnxruntime ")
+    assert found.remark.endswith(" is newer than all that is known: taken for 1.32, the newest")
+
+
+def test_tensorrt_between_10_1_and_10_15_is_taken_for_10_1() -> None:
+    for version in ("10.2", "10.5", "10.14.1"):
+        found = find_target(f"tensorrt=={version}")
+        assert (rows(f"tensorrt=={version}"), found.newest) == (["10.1"], 20)
+        assert f"tensorrt {version} is between 10.1 and 10.15" in found.remark
 
 
 @pytest.mark.parametrize("conditions", [">=1.8.1,<1.8.9", ">=1.8,<9", "!=1.9", "<=2", "~=1.8.0"])
