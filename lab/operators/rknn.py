@@ -261,14 +261,17 @@ def toolkit2_facts(text: str) -> dict[tuple[str, str], list[Row]]:
     return found
 
 
-def simulated() -> set[str]:
-    """Return the operators that a simulator of toolkit 2 computes right in the lab."""
+def simulated() -> tuple[set[str], set[str]]:
+    """Return what toolkit 2 computes right in some form, and what it refuses in all, in the lab."""
     measured = load()
-    return {
-        measured["sources"][pair.source]["op"]
-        for pair in pairs(measured)
-        if pair.runtime.startswith("rknn") and pair.exported == "right"
-    }
+    found: dict[str, set[str]] = {}
+    for pair in pairs(measured):
+        if pair.runtime.startswith("rknn"):
+            found.setdefault(measured["sources"][pair.source]["op"], set()).add(pair.exported)
+    return (
+        {name for name, said in found.items() if "right" in said},
+        {name for name, said in found.items() if said == {"refused"}},
+    )
 
 
 def toolkit1_facts(text: str) -> Facts:
@@ -326,7 +329,7 @@ def _cells(content: bytes) -> Iterator[dict[str, str]]:
 
 def main(toolkit2: Path, toolkit1: Path) -> None:
     """Write the files of both toolkits."""
-    simulator = simulated()
+    simulator, refused = simulated()
     releases = []
     for version, tag in TAGS.items():
         (path,) = (
@@ -342,6 +345,7 @@ def main(toolkit2: Path, toolkit1: Path) -> None:
             for name in simulator:
                 if rows.get(("", name), [Row(value="not")])[0].value == "not":
                     rows["", name] = [Row(conditions=("simulator",))]
+            rows |= {("", name): [Row(value="not")] for name in refused}
         releases.append(Release(version, Source("document", where, found.date), rows))
     _report(write("rknn", "rknn", releases, conditions=CONDITIONS))
 
