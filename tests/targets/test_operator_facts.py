@@ -62,6 +62,10 @@ def table(requirement: str) -> OperatorTable:
         ("migraphx==7.2", "Relu", 13, "taken"),
         ("rten", "com.microsoft.FastGelu", 1, "taken"),
         ("gonnx==1.1", "Resize", 13, "not taken"),
+        ("coreml==1.24", "ArgMax", 13, "taken"),
+        ("coreml==1.24", "Einsum", 13, "runs on the CPU"),
+        ("coreml==1.18", "Gelu", 20, "runs on the CPU"),
+        ("coreml==1.15", "MaxPool", 13, "taken if the input is of rank 4"),
     ],
 )
 def test_an_operator_is_taken_as_its_source_says(
