@@ -27,7 +27,7 @@ from onnxreduce_cli.targets.requirement import find_target
         ("winml==windows11", "winml", "winml 10.0.22000", "10.0.22000"),
         ("winml==10.0.19041", "winml", "winml 10.0.19041", "10.0.19041"),
         ("directml==1.12", "onnxruntime-directml", "onnxruntime-directml 1.16.0", "1.16"),
-        ("barracuda==3.0", "barracuda", "barracuda 3.0", "0"),
+        ("barracuda==3.0", "barracuda", "barracuda 3.0", "3.0"),
         ("rknn-toolkit==1.7.5", "rknn-toolkit", "rknn-toolkit 1.7.5", "1.7.5"),
         ("rknn-toolkit2==2.2", "rknn", "rknn 2.2", "2.2"),
         ("cuda==1.20", "onnxruntime-cuda", "onnxruntime-cuda 1.20", "1.20"),
