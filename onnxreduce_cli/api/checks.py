@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def import_numpy() -> None:
 def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:
     """Check each distinct site; None if the conversion is blocked, or rewrites no node.
 
+    A contraction that differs from its nodes, or cannot be checked, is taken out of the conversion.
+
     Args:
         conversion: the conversion.
         strict: whether every site must be checked.
@@ -60,6 +63,19 @@ def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | No
         return None
     from onnxreduce_cli.engine.pairs.distinct import distinct_sites
     from onnxreduce_cli.verification.inputs.profiles import constant_drawer
-    from onnxreduce_cli.verification.sites.checking import check_conversion
+    from onnxreduce_cli.verification.sites import checking
 
-    return check_conversion(distinct_sites(conversion, constant_drawer()), strict=strict)
+    results: checking.CheckedPairs = {}
+    remarks: list[str] = []
+    while conversion.options.contract and not conversion.blockers:
+        sites = distinct_sites(conversion, constant_drawer(), contracted=True)
+        reasons, lines = checking.refused_contractions(sites, results)
+        if not reasons:
+            break
+        conversion.leave_uncontracted(reasons)
+        remarks += lines
+    if conversion.blockers:
+        return None
+    sites = distinct_sites(conversion, constant_drawer())
+    report = checking.check_conversion(sites, strict=strict, results=results)
+    return replace(report, remarks=(*remarks, *report.remarks))

@@ -127,6 +127,8 @@ def convert_file(
         comparison = ConversionVerifier(document, source, options, progress)
     with planned_conversion(document, options) as conversion:
         checked = _check(Converted(source, path, conversion.plan()), conversion, options, observer)
+        if options.contract:
+            checked = replace(checked, plan=conversion.plan())  # Its check may have changed it.
         if options.only_plans or (options.dry_run and checked.plan.blockers):
             return checked
         with _with_partial_result(checked):

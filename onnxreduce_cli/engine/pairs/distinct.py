@@ -12,18 +12,21 @@ from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
 
 
-def distinct_sites(conversion: Conversion, draw: Draw) -> Iterator[DistinctSite]:
+def distinct_sites(
+    conversion: Conversion, draw: Draw, *, contracted: bool = False
+) -> Iterator[DistinctSite]:
     """Yield the sites of a conversion that are not blocked, equivalent ones grouped.
 
     Args:
         conversion: a conversion that has not been applied yet.
         draw: draws constants in place of large ones.
+        contracted: whether only contractions are yielded.
     """
     maker = PairMaker(conversion)
     groups: dict[Hashable, list[Site]] = {}
     with collector_paused():
         for site in conversion.sites:
-            if site.blocked is None:
+            if site.blocked is None and (site.contraction or not contracted):
                 groups.setdefault(maker.signature(site), []).append(site)
     for sites in groups.values():
         first, pair, reason = sites[0], None, ""
@@ -40,6 +43,7 @@ def distinct_sites(conversion: Conversion, draw: Draw) -> Iterator[DistinctSite]
             pair,
             reason,
             iter(()) if pair is None else _others(maker, first, pair, draw),
+            tuple(site.contraction_key for site in sites if site.contraction),
         )
 
 

@@ -6,11 +6,14 @@ This module imports nothing of the engine: a process that checks pairs never pla
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import ModelProto
 
 from onnxreduce_cli.model.graph.values import Dims
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.changes import ContractionKey
 
 #: A partly known list of integers: each is its value, or the tensor and axis whose size it is, or
 #: None.
@@ -67,6 +70,7 @@ class DistinctSite(NamedTuple):
         others: the pair of the true dimensions and constants, if that is not `pair`, then one of
             the smallest tensors for which the same operators result. Few sites need them, so each
             is made when it is drawn, or raises `UncheckableError`.
+        contractions: the keys of the contractions that the sites are; empty if they are none.
     """
 
     node: str
@@ -77,3 +81,4 @@ class DistinctSite(NamedTuple):
     pair: Pair | None
     reason: str
     others: Iterator[Pair]
+    contractions: tuple[ContractionKey, ...] = ()

@@ -11,30 +11,70 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
-from onnxreduce_cli.errors import CheckError, UncheckedError
+from onnxreduce_cli.errors import CheckError, UncheckedError, node_in_scope
 from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.sites.pair_check import TOO_LARGE, PairResult, check_pair
 from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, SiteReport, Unchecked
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.changes import ContractionKey
 
 #: Elements that one run may compute in the last attempt at a site.
 _AT_LAST = 1 << 25
 
 
-def check_conversion(sites: Iterable[DistinctSite], *, strict: bool = False) -> SiteReport:
+#: The results of checks by the key of the pair, to check no pair twice.
+CheckedPairs = dict[bytes, PairResult]
+
+
+def refused_contractions(
+    sites: Iterable[DistinctSite], results: CheckedPairs
+) -> tuple[dict[ContractionKey, str], list[str]]:
+    """Check contractions, and return those that are not to be made: a reason each, and remarks.
+
+    Nothing requires a contraction, so one that may differ from its nodes is none of a conversion.
+
+    Args:
+        sites: the contractions, equivalent ones together.
+        results: the results so far; new ones are added.
+    """
+    reasons: dict[ContractionKey, str] = {}
+    remarks = []
+    for site in sites:
+        reason = f"it cannot be checked: {site.reason}"
+        if site.pair is not None:
+            found = _checked(site, site.pair, 0, results)
+            if not (found.failure or found.unchecked):
+                continue
+            reason = found.failure or f"it cannot be checked: {found.unchecked}"
+        reasons |= dict.fromkeys(site.contractions, reason)
+        others = f" (and {site.sites - 1} more like it)" if site.sites > 1 else ""
+        place = node_in_scope(site.node, site.scope)
+        remarks.append(
+            f"{site.op_type} node {place}{others} stays, with the nodes before it: it is not "
+            f"contracted to {site.contractions[0].op_type}, as {reason}"
+        )
+    return reasons, remarks
+
+
+def check_conversion(
+    sites: Iterable[DistinctSite], *, strict: bool = False, results: CheckedPairs | None = None
+) -> SiteReport:
     """Check the sites of a conversion; what reproduces a failure goes to a new folder.
 
     Args:
         sites: the sites, equivalent ones together.
         strict: whether every site must be checked.
+        results: the results of earlier checks.
 
     Raises:
         CheckError: a site does not compute the same.
         UncheckedError: a site could not be checked, and the check is strict.
     """
-    report = check_sites(sites)
+    report = check_sites(sites, results=results)
     if report.ok and strict and report.unchecked:
         head = "nothing was converted, as these nodes could not be checked:"
         unchecked = UncheckedError("\n".join([head, *map(str, report.unchecked)]))
@@ -53,25 +93,36 @@ def check_conversion(sites: Iterable[DistinctSite], *, strict: bool = False) -> 
     raise CheckError(lines, folder, report)
 
 
-def check_sites(sites: Iterable[DistinctSite], *, seed: int = 0) -> SiteReport:
+def check_sites(
+    sites: Iterable[DistinctSite], *, seed: int = 0, results: CheckedPairs | None = None
+) -> SiteReport:
     """Check each distinct pair once, and report on all sites.
 
     Args:
         sites: the sites, equivalent ones together; some may have equal pairs all the same.
         seed: of the inputs that are drawn.
+        results: the results of earlier checks with that seed.
     """
-    results = _Results()
+    known = {} if results is None else results
+    found = _Results()
     distinct: dict[bytes, tuple[DistinctSite, Pair, int]] = {}
     for site in sites:
         if site.pair is None:
-            results.add_unchecked(site, site.sites, site.reason)
+            found.add_unchecked(site, site.sites, site.reason)
             continue
         key = site.pair.key
         first, pair, count = distinct.get(key, (site, site.pair, 0))
         distinct[key] = (first, pair, count + site.sites)
     for site, pair, count in distinct.values():
-        results.add(site, count, _check_site(site, pair, seed))
-    return results.report()
+        found.add(site, count, _checked(site, pair, seed, known))
+    return found.report()
+
+
+def _checked(site: DistinctSite, pair: Pair, seed: int, results: CheckedPairs) -> PairResult:
+    """Return the result of checking a site, from `results` if it is there."""
+    if pair.key not in results:
+        results[pair.key] = _check_site(site, pair, seed)
+    return results[pair.key]
 
 
 def _check_site(site: DistinctSite, pair: Pair, seed: int) -> PairResult:
