@@ -7,12 +7,21 @@ none of them.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from onnxreduce_cli.api.ir_models import from_ir, is_ir_model
+
 if TYPE_CHECKING:
+    from onnx import ModelProto
+    from onnx_ir import Model
+
+    from onnxreduce_cli.engine.catalogue import Pass
     from onnxreduce_cli.engine.conversion import Conversion
+    from onnxreduce_cli.engine.options import Options
+    from onnxreduce_cli.model.file.document import Document
     from onnxreduce_cli.verification.sites.report import SiteReport
 
 #: The variable with the number of threads of OpenBLAS, which is NumPy's linear algebra.
@@ -79,3 +88,34 @@ def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | No
     sites = distinct_sites(conversion, constant_drawer())
     report = checking.check_conversion(sites, strict=strict, results=results)
     return replace(report, remarks=(*remarks, *report.remarks))
+
+
+def check_whole(
+    document: Document,
+    given: ModelProto | Model | str | os.PathLike[str],
+    options: Options,
+    passes: Sequence[Pass],
+) -> None:
+    """Check a whole model in memory that passes have changed.
+
+    Args:
+        document: the model as it is now.
+        given: the model as it was.
+        options: the options of the conversion.
+        passes: the passes that changed it.
+
+    Raises:
+        CheckError: it is invalid, does not load, or does not compute the same.
+        UncheckedError: it could not be compared, with ``strict``.
+    """
+    from onnxreduce_cli.verification.running.source import ModelSource
+    from onnxreduce_cli.verification.whole.passes import PassedChanges, check_passes
+
+    def opened() -> ModelSource:
+        return ModelSource(from_ir(given).whole() if is_ir_model(given) else given, "the model")
+
+    result = ModelSource(
+        document.whole(), "the converted model", base_dir=document.base_dir, generated=True
+    )
+    changes = PassedChanges(passes, options.dims, options.dtypes)
+    check_passes(opened, result, changes, strict=options.strict)

@@ -34,6 +34,7 @@ from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes, reveals
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.engine.catalogue import Pass
     from onnxreduce_cli.engine.changes import ContractionKey
     from onnxreduce_cli.engine.contraction import NearMiss
     from onnxreduce_cli.targets.requirement import Target
@@ -124,6 +125,11 @@ class Conversion:
     def near_misses(self) -> Sequence[NearMiss]:
         """The nodes that look like an operator to contract to, but are not."""
         return self._plan.converter.near_misses
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes that change the model, beside the steps across boundaries."""
+        return (*self.prepared.passes, *self._plan.passes)
 
     @property
     def swept(self) -> int:
