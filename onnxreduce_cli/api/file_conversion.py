@@ -35,10 +35,13 @@ from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.running.limits import Limits, limited
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api.comparison import ConversionVerifier
     from onnxreduce_cli.verification.sites.report import SiteReport
+    from onnxreduce_cli.verification.whole.passes import WholeCheck
     from onnxreduce_cli.verification.whole.results import VerifyReport
 
+
+#: Is called with the path of a model that was written, before it gets its own name.
+Examination = Callable[[str], None]
 
 #: Is called with a conversion that is not applied yet, and with the report of its checks; None
 #: without checks.
@@ -55,6 +58,7 @@ class Converted(Serializable):
         plan: the changes; after a dry run also the blockers.
         checks: the report of running each distinct node that changes; None if nothing was run.
         verified: the comparison of the whole models; None if it was not requested.
+        whole: the check of the whole model that passes changed; None if none did.
         data: the external data that was written.
         false_shapes: false shapes that the model stated, and that were corrected.
         sizes: the sizes of the two files in bytes, without external data; None if one is a stream.
@@ -65,6 +69,7 @@ class Converted(Serializable):
     plan: Plan
     checks: SiteReport | None = None
     verified: VerifyReport | None = None
+    whole: WholeCheck | None = None
     data: SavedData = field(default_factory=SavedData)
     false_shapes: tuple[FalseShape, ...] = ()
     sizes: tuple[int, int] | None = None
@@ -127,12 +132,26 @@ def convert_file(
         comparison = ConversionVerifier(document, source, options, progress)
     with planned_conversion(document, options) as conversion:
         checked = _check(Converted(source, path, conversion.plan()), conversion, options, observer)
+        if options.contract:
+            checked = replace(checked, plan=conversion.plan())  # Its check may have changed it.
         if options.only_plans or (options.dry_run and checked.plan.blockers):
             return checked
+        examined: Examination | None = comparison
+        passes = conversion.passes if options.check else ()
+        if passes:
+            from onnxreduce_cli.api.comparison import PassChecker
+
+            examined = checker = PassChecker(document, source, options, passes, comparison)
         with _with_partial_result(checked):
             if options.dry_run:
-                return _try_out(checked, document, conversion, options, comparison)
-            return _write(checked, document, conversion, options, comparison, stdout, copying)
+                done = _try_out(checked, document, conversion, options, examined)
+            else:
+                done = _write(checked, document, conversion, options, examined, stdout, copying)
+        return replace(
+            done,
+            verified=None if comparison is None else comparison.report,
+            whole=checker.report if passes else None,
+        )
 
 
 @contextmanager
@@ -168,7 +187,7 @@ def _try_out(
     document: Document,
     conversion: Conversion,
     options: Options,
-    comparison: ConversionVerifier | None,
+    examine: Examination | None,
 ) -> Converted:
     """Compare the whole models, and write no output.
 
@@ -176,10 +195,10 @@ def _try_out(
         InvalidModelError: the model's external data cannot be read.
         VerificationError: the whole models are not equivalent, or no executor could run them.
     """
-    assert comparison is not None
+    assert examine is not None
     with limited(Limits(options.timeout, options.memory)):
-        try_out(document, conversion, options, comparison)
-    return replace(checked, verified=comparison.report)
+        try_out(document, conversion, options, examine)
+    return checked
 
 
 def _write(
@@ -187,7 +206,7 @@ def _write(
     document: Document,
     conversion: Conversion,
     options: Options,
-    comparison: ConversionVerifier | None,
+    examine: Examination | None,
     stdout: IO[bytes] | None,
     copying: Progress | None,
 ) -> Converted:
@@ -212,13 +231,11 @@ def _write(
             path,
             options,
             stdout=stdout,
-            verify=comparison,
+            verify=examine,
             progress=copying,
         )
-    verified = None if comparison is None else comparison.report
     return replace(
         checked,
-        verified=verified,
         data=data,
         false_shapes=conversion.false_shapes,
         sizes=(given, os.path.getsize(path)) if given else None,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 from onnx import ModelProto
 
-from onnxreduce_cli.api.checks import check_conversion, prepare_checks
+from onnxreduce_cli.api.checks import check_conversion, check_whole, prepare_checks
 from onnxreduce_cli.api.conversion import planned_conversion
 from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.file.document import Document, load
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.graph.ir_version import Wanted
@@ -103,19 +103,38 @@ def convert(
         raise UsageError("only a ModelProto can be edited in place")
     # The whole model is changed in a copy, so that a later failure leaves the given one as it is.
     document = _read(model_or_path, copied=not in_place or options.prepares)
-    _convert(document, options)
+    _convert(document, options, model_or_path)
     return _in_given_form(document, model_or_path, in_place=in_place)
 
 
-def _convert(document: Document, options: Options) -> None:
-    """Convert a document in place."""
+def _convert(document: Document, options: Options, given: ModelOrPath | Model) -> None:
+    """Convert a document in place.
+
+    Args:
+        document: the model.
+        options: the options of the conversion.
+        given: what it was read from.
+    """
     options.validate()
     if options.check and options.opset != default_opset(document.model):
         prepare_checks()
     with planned_conversion(document, options) as conversion:
         if options.check:
             check_conversion(conversion, strict=options.strict)
+        passes = conversion.passes if options.check else ()
+        before = None
+        if passes and document.model is given:
+            before = ModelProto()
+            before.CopyFrom(document.model)
         conversion.apply()
+    if not passes:
+        return
+    try:
+        check_whole(document, given if before is None else before, options, passes)
+    except ConversionError:
+        if before is not None:
+            document.model.CopyFrom(before)
+        raise
 
 
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:

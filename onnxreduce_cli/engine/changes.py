@@ -25,6 +25,20 @@ _KINDS = 12
 _NAMED = 4
 
 
+class ContractionKey(NamedTuple):
+    """What a contraction is called in each plan of a model.
+
+    Attributes:
+        scope: the label of the scope of its nodes.
+        outputs: the outputs of the last one.
+        op_type: the operator that they are contracted to.
+    """
+
+    scope: str
+    outputs: tuple[str, ...]
+    op_type: str
+
+
 @dataclass(frozen=True, repr=False)
 class Change(Serializable):
     """One node that the conversion rewrites.

@@ -8,7 +8,7 @@ boundary affects is left as it is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes, reveals
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.engine.catalogue import Pass
+    from onnxreduce_cli.engine.changes import ContractionKey
     from onnxreduce_cli.engine.contraction import NearMiss
     from onnxreduce_cli.targets.requirement import Target
 
@@ -124,6 +126,11 @@ class Conversion:
         return self._plan.converter.near_misses
 
     @property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes that change the model, beside the steps across boundaries."""
+        return (*self.prepared.passes, *self._plan.passes)
+
+    @property
     def swept(self) -> int:
         """The number of generated nodes that were removed again, as nothing reads them."""
         return self._plan.converter.swept
@@ -156,6 +163,20 @@ class Conversion:
     def changes_nothing(self) -> bool:
         """True if the converted model equals the source, byte for byte."""
         return self._plan.changes_nothing and self.prepared.nodes is None
+
+    def leave_uncontracted(self, reasons: Mapping[ContractionKey, str]) -> None:
+        """Plan again without some contractions.
+
+        Args:
+            reasons: the contractions, each with the reason.
+        """
+        request = self._plan.request
+        uncontracted = {**request.uncontracted, **reasons}
+        with collector_paused():
+            self._plan = make_plan(
+                ConversionInput(self.model, self.source_scopes, self.source_facts),
+                request._replace(uncontracted=uncontracted),
+            )
 
     def plan(self) -> Plan:
         """The conversion as data."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import FunctionProto, ModelProto
@@ -13,6 +14,7 @@ from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.engine.changes import ContractionKey
     from onnxreduce_cli.model.types.specialisation import Specialisation
     from onnxreduce_cli.targets.requirement import Target
 
@@ -26,6 +28,7 @@ class ConversionRequest(NamedTuple):
         options: the options of the conversion.
         contract: the operators to contract to.
         runtime: the runtime that the model is for; None for any.
+        uncontracted: the contractions that are not to be made, each with the reason.
     """
 
     source: int | None
@@ -33,6 +36,7 @@ class ConversionRequest(NamedTuple):
     options: Options = DEFAULTS
     contract: frozenset[str] = frozenset()
     runtime: Target | None = None
+    uncontracted: Mapping[ContractionKey, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

@@ -180,8 +180,12 @@ class NodeConverter:
                 own = {id(item) for item in (node, *contraction.absorbed)}
                 if not own.isdisjoint(found):
                     continue
-                site = Site(scope, node, absorbed=contraction.absorbed)
+                op_type = contraction.idiom.op_type
+                site = Site(scope, node, absorbed=contraction.absorbed, contraction=op_type)
                 try:
+                    reason = self._request.uncontracted.get(site.contraction_key)
+                    if reason is not None:
+                        raise NoMatchError(reason)
                     self._contract(site, contraction)
                 except NoMatchError as error:
                     contractor.note_near_miss(scope, node, contraction.idiom, error)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.engine import catalogue
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
@@ -24,6 +25,7 @@ from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
 
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import RewrittenNode
+    from onnxreduce_cli.engine.catalogue import Pass
 
 #: The description of the first node of a graph that reads the output of a later one.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
@@ -89,6 +91,23 @@ class SitePlan:
         from onnxreduce_cli.engine.unknown_types import report
 
         return report(self.blocked, self.facts)
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes that change the model, beside the steps across boundaries."""
+        options, done = self.request.options, [site for site in self.sites if not site.blocked]
+        expanded = {site.node.op_type for site in done} & {*options.expand}
+        ran = {
+            catalogue.SEQUENCES: self.written,
+            catalogue.BLOCKED_FUNCTIONS: self.inlined,
+            catalogue.SPECIALISATION: self.input.specialisation is not None,
+            catalogue.CONTRACTION: any(site.contraction for site in done),
+            catalogue.EXPANSION: expanded,
+            catalogue.ALLOWED if options.allow_ops else catalogue.AVOIDANCE: any(
+                site.avoided for site in done
+            ),
+        }
+        return tuple(item for item, found in ran.items() if found)
 
     @property
     def blocked_functions(self) -> list[FunctionProto]:

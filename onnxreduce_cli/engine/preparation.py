@@ -5,9 +5,12 @@ Few conversions request any, so each is imported only when it is requested.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from onnxreduce_cli.engine import catalogue
+from onnxreduce_cli.engine.catalogue import Pass
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.description import Inlined, Plan
 from onnxreduce_cli.engine.options import Options
@@ -28,6 +31,7 @@ class Preparation(NamedTuple):
         nodes: how many nodes the model had; None if no change was requested.
         moved: whether external data was moved into the model.
         casts: the names of the Casts by which inputs and outputs keep their dtypes.
+        passes: the passes that ran.
     """
 
     lines: tuple[str, ...] = ()
@@ -37,6 +41,7 @@ class Preparation(NamedTuple):
     nodes: int | None = None
     moved: bool = False
     casts: tuple[str, ...] = ()
+    passes: tuple[Pass, ...] = ()
 
     def with_advice(self, blockers: tuple[Blocker, ...]) -> tuple[Blocker, ...]:
         """Return the blockers, with another advice for the Casts that an option added."""
@@ -89,35 +94,66 @@ def prepare(document: Document, options: Options) -> Preparation:
     """
     if not options.prepares:
         return Preparation()
-    model, base_dir = document.model, document.base_dir
-    facts = admit(model, base_dir)
+    facts = admit(document.model, document.base_dir)
     found = Preparation(nodes=sum(len(scope.nodes) for scope in facts.scopes))
-    lines: list[str] = []
-    if options.inline_functions:
-        from onnxreduce_cli.engine.passes.inlining import inline_all
+    for item, requested, run in _PASSES:
+        if requested(options):
+            found = run(document, options, found)._replace(passes=(*found.passes, item))
+    return found
 
-        calls = inline_all(model, facts.calls)
-        inlined = tuple(Inlined(label, tuple(names)) for label, names in calls.items())
-        found = found._replace(inlined=inlined)
-        if not found.inlined:
-            lines.append("no functions to inline")
-    if options.dims:
-        from onnxreduce_cli.engine.passes.static_shapes import fix_dimensions
 
-        shapes = fix_dimensions(model, options.dims, base_dir)
-        lines += shapes.lines
-        found = found._replace(changes=shapes.changes, removed=shapes.removed)
-    if options.dtypes:
-        from onnxreduce_cli.engine.passes.dtypes import change_dtypes
+def _inline_functions(document: Document, options: Options, found: Preparation) -> Preparation:
+    from onnxreduce_cli.engine.passes.inlining import inline_all
 
-        dtypes = change_dtypes(document, options.dtypes, keep_interface=options.keep_interface)
-        lines += dtypes.lines
-        changes = (*found.changes, *dtypes.changes)
-        found = found._replace(changes=changes, moved=dtypes.moved, casts=dtypes.casts)
-    if options.strip_metadata is not None:
-        from onnxreduce_cli.model.graph.metadata import strip_metadata
+    model = document.model
+    calls = inline_all(model, admit(model, document.base_dir).calls)
+    inlined = tuple(Inlined(label, tuple(names)) for label, names in calls.items())
+    lines = () if inlined else ("no functions to inline",)
+    return found._replace(inlined=inlined, lines=(*found.lines, *lines))
 
-        size = strip_metadata(model, options.strip_metadata)
-        of = {"all": "the model and all in it"}.get(options.strip_metadata, options.strip_metadata)
-        lines.append(f"metadata of {of} stripped: {size_text(size)} less")
-    return found._replace(lines=tuple(lines))
+
+def _fix_dimensions(document: Document, options: Options, found: Preparation) -> Preparation:
+    from onnxreduce_cli.engine.passes.static_shapes import fix_dimensions
+
+    shapes = fix_dimensions(document.model, options.dims, document.base_dir)
+    return found._replace(
+        lines=(*found.lines, *shapes.lines),
+        changes=(*found.changes, *shapes.changes),
+        removed=(*found.removed, *shapes.removed),
+    )
+
+
+def _change_dtypes(document: Document, options: Options, found: Preparation) -> Preparation:
+    from onnxreduce_cli.engine.passes.dtypes import change_dtypes
+
+    dtypes = change_dtypes(document, options.dtypes, keep_interface=options.keep_interface)
+    return found._replace(
+        lines=(*found.lines, *dtypes.lines),
+        changes=(*found.changes, *dtypes.changes),
+        moved=dtypes.moved,
+        casts=dtypes.casts,
+    )
+
+
+def _strip_metadata(document: Document, options: Options, found: Preparation) -> Preparation:
+    from onnxreduce_cli.model.graph.metadata import strip_metadata
+
+    assert options.strip_metadata is not None
+    size = strip_metadata(document.model, options.strip_metadata)
+    of = {"all": "the model and all in it"}.get(options.strip_metadata, options.strip_metadata)
+    line = f"metadata of {of} stripped: {size_text(size)} less"
+    return found._replace(lines=(*found.lines, line))
+
+
+#: The passes in order, each with what requests it, and what makes its change and adds it.
+_PASSES: tuple[
+    tuple[
+        Pass, Callable[[Options], object], Callable[[Document, Options, Preparation], Preparation]
+    ],
+    ...,
+] = (
+    (catalogue.INLINING, lambda options: options.inline_functions, _inline_functions),
+    (catalogue.DIMENSIONS, lambda options: options.dims, _fix_dimensions),
+    (catalogue.DTYPES, lambda options: options.dtypes, _change_dtypes),
+    (catalogue.METADATA, lambda options: options.strip_metadata, _strip_metadata),
+)

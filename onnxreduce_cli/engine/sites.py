@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
+from onnxreduce_cli.engine.changes import ContractionKey
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.dead_values import dropped, has_graphs
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
@@ -39,6 +40,8 @@ class Site:
             the model's types say.
         stabler: whether the replacement is also right where intermediate values of the original
             overflow or underflow.
+        contraction: the operator that the node and `absorbed` are contracted to; empty if they are
+            not.
     """
 
     scope: Scope
@@ -56,6 +59,12 @@ class Site:
     behind: Sequence[NodeProto] = ()
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
+    contraction: str = ""
+
+    @property
+    def contraction_key(self) -> ContractionKey:
+        """The key of its contraction, which is the same in each plan of a model."""
+        return ContractionKey(self.scope.label, tuple(self.node.output), self.contraction)
 
     @property
     def reads(self) -> Sequence[str]:

@@ -26,8 +26,10 @@ def changes_text(done: Converted, *, verbose: bool = False) -> str:
 
 
 def check_lines(done: Converted) -> list[str]:
-    """Return a line for the check of the sites and one for that of the whole models, if any ran."""
+    """Return a line for each check that ran: of the sites, of passes, of the whole models."""
     found = [] if done.checks is None else [done.checks.summary]
+    if done.whole is not None:
+        found.append(done.whole.summary)
     if done.verified is not None:
         compared = sum(not trial.void for trial in done.verified.trials)
         agreed = f"the whole models agree on {count(compared, 'input')}, by {done.verified.by}"
@@ -42,11 +44,13 @@ def remarks(done: Converted) -> list[str]:
         found += [f"warning: not checked: {item}" for item in done.checks.unchecked]
         found += [f"remark: {remark}" for remark in done.checks.remarks]
     together = sum(change.edits == (WRITTEN_OUT,) for change in done.plan.changes)
-    if together and done.verified is None:
+    if together and done.verified is None and done.whole is None:
         found.append(
             f"warning: not checked: {count(together, 'node')} of sequences or "
             "optional values, written out together; --verify compares the whole models"
         )
+    if done.whole is not None:
+        found += [f"warning: {warning}" for warning in done.whole.warnings]
     if done.verified is not None:
         found += [f"warning: {warning}" for warning in done.verified.warnings]
         found += [f"remark: {remark}" for remark in done.verified.remarks]

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
-from onnxreduce_cli.api.checks import check_sites
+from onnxreduce_cli.api.checks import check_conversion, check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.errors import CheckError, InvalidModelError, UsageError
+from onnxreduce_cli.engine.pairs import distinct
+from onnxreduce_cli.errors import InvalidModelError, UsageError
 from onnxreduce_cli.idioms import registry
 from onnxreduce_cli.idioms.registry import GROUPS, IDIOMS
 from onnxreduce_cli.idioms.tracing import Definition, trace
@@ -298,14 +300,36 @@ def test_the_documentation_names_them_all() -> None:
         assert name in paragraph
 
 
-def test_a_wrong_idiom_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_contraction_that_fails_its_check_is_left_and_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     layer = next(item for item in IDIOMS if item.op_type == "LayerNormalization")
     right = layer.condition
     monkeypatch.setitem(
         layer.__dict__, "condition", lambda *given: {**right(*given), "epsilon": 0.5}
     )
-    with pytest.raises(CheckError):
-        onnxreduce_cli.convert(model(LAYER), 17, contract=["all"])
+    source = model(LAYER)
+    onnx.save(source, tmp_path / "m.onnx")
+    done = onnxreduce_cli.convert_file(
+        tmp_path / "m.onnx", tmp_path / "out.onnx", 17, contract=["all"]
+    )
+    result = onnx.load(tmp_path / "out.onnx")
+    assert op_types(result) == op_types(source)
+    assert done.checks.failures == () == done.plan.changes
+    remark = done.checks.remarks[0]
+    assert "is not contracted to LayerNormalization, as before and after differ" in remark
+    miss = done.plan.near_misses[0]
+    assert "might end a LayerNormalization, but before and after differ" in miss
+
+
+def test_a_contraction_that_cannot_be_checked_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distinct, "estimated_work", lambda model: 1 << 40)
+    conversion = Conversion(model(LAYER), 17, Options(contract=["all"]))
+    report = check_conversion(conversion, strict=True)
+    assert report is not None
+    assert report.sites == 0
+    assert "it cannot be checked: its tensors are too large to try" in report.remarks[0]
+    assert not conversion.rewrites_nodes
 
 
 def test_in_a_branch() -> None:
@@ -344,7 +368,7 @@ def test_what_is_contracted_in_double_computes_as_exactly(idiom: Any, form: Defi
         number = pattern.numbers.get(tensor.name)
         if number is not None:
             number = {"epsilon": 1e-3, "alpha": 1.7, "beta": 0.3}.get(str(number), number)
-            tensor.CopyFrom(numpy_helper.from_array(np.array(number), tensor.name))
+            tensor.CopyFrom(numpy_helper.from_array(np.array(number, np.float64), tensor.name))
     result = onnxreduce_cli.convert(source, 24, contract=["all"])
     inexact = pattern.numbers.keys() & {"number alpha", "number epsilon", "number 0.044715"}
     inexact |= pattern.numbers.keys() & {"number 6"}

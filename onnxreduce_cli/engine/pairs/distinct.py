@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues, attribute_values
@@ -44,16 +44,20 @@ class DistinctSites:
         self._maker = PairMaker(conversion)
         self._first: list[tuple[Site, list[AttributeValues]]] = []
 
-    def with_small_tensors(self) -> list[DistinctSite]:
-        """Return the sites that are not blocked, equivalent ones as one, with their first pairs."""
+    def with_small_tensors(self, *, contracted: bool = False) -> list[DistinctSite]:
+        """Return the sites that are not blocked, equivalent ones as one, with their first pairs.
+
+        Args:
+            contracted: whether only contractions are returned.
+        """
         groups: dict[Hashable, list[Site]] = {}
         with collector_paused():
             for site in self._conversion.sites:
-                if site.blocked is None:
+                if site.blocked is None and (site.contraction or not contracted):
                     groups.setdefault(self._maker.signature(site), []).append(site)
         found: dict[Hashable, DistinctSite] = {}
         for first, *others in groups.values():
-            one = _described(len(found), first, 1 + len(others))
+            one = _described(len(found), [first, *others])
             values: list[AttributeValues] = []
             try:
                 values = attribute_values(self._conversion, first)
@@ -64,7 +68,14 @@ class DistinctSites:
             same = found.get(key)
             if same is None:
                 self._first.append((first, values))
-            found[key] = one if same is None else same._replace(sites=same.sites + one.sites)
+            found[key] = (
+                one
+                if same is None
+                else same._replace(
+                    sites=same.sites + one.sites,
+                    contractions=same.contractions + one.contractions,
+                )
+            )
         ordered = sorted(found.values(), key=lambda one: bool(one.pairs))
         return [self._sized(one) for one in ordered]
 
@@ -110,10 +121,12 @@ class DistinctSites:
         return smaller
 
 
-def _described(number: int, site: Site, sites: int) -> DistinctSite:
-    """Return a distinct site without pairs."""
+def _described(number: int, sites: Sequence[Site]) -> DistinctSite:
+    """Return equivalent sites without pairs."""
+    site = sites[0]
     place = (site.scope.describe(site.node), site.node.op_type, site.scope.label)
-    return DistinctSite(number, *place, site.operators, sites, (), "")
+    contractions = tuple(item.contraction_key for item in sites if item.contraction)
+    return DistinctSite(number, *place, site.operators, len(sites), (), "", contractions)
 
 
 def _work(pair: Pair) -> int:

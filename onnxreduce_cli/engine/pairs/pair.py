@@ -5,11 +5,14 @@ This module imports nothing of the engine: a process that checks pairs never pla
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import ModelProto
 
 from onnxreduce_cli.model.graph.values import Dims
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.changes import ContractionKey
 
 #: A partly known list of integers: each is its value, or the tensor and axis whose size it is, or
 #: None.
@@ -68,6 +71,7 @@ class DistinctSite(NamedTuple):
         pairs: the pairs, all of which must agree: one, or one for each combination of attributes
             that calls of the function set; none if one of them cannot be made.
         reason: why it cannot be made; else empty.
+        contractions: the keys of the contractions that the sites are; empty if they are none.
     """
 
     number: int
@@ -78,6 +82,7 @@ class DistinctSite(NamedTuple):
     sites: int
     pairs: tuple[Pair, ...]
     reason: str
+    contractions: tuple[ContractionKey, ...] = ()
 
     @property
     def key(self) -> tuple[bytes, ...]:

@@ -25,6 +25,7 @@ from onnxreduce_cli.verification.running.limits import Limits, current_limits
 from onnxreduce_cli.verification.running.sessions import (
     WorkerModel,
     close_models,
+    full_check,
     open_model,
     run_models,
 )
@@ -284,6 +285,31 @@ def open_isolated(
     runner = IsolatedRunner(source, executor, extra)
     runner.ready()
     return runner
+
+
+def full_check_error(source: ModelSource) -> str:
+    """Return what onnx's full check, in the worker, finds wrong with a model; empty if nothing.
+
+    Raises:
+        CannotRunError: the check cannot be made, or not within the limits.
+    """
+    model, limits = _worker_model(source, "onnxruntime", ()), current_limits()
+    while True:
+        try:
+            worker = process.current_worker()
+            memory = limits.memory + model.mapped
+            found: str = worker.call(full_check, model, seconds=limits.timeout, memory=memory)
+        except UnansweredError:
+            continue  # What came before it ended the worker.
+        except LateError:
+            raise LimitError(limits.timeout_message) from None
+        except TooLargeError:
+            raise LimitError(limits.memory_message) from None
+        except EndedError as error:
+            raise CannotRunError(f"onnx ended with {error} on this model") from None
+        except OSError as error:
+            raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
+        return found
 
 
 def close_unused_models() -> None:

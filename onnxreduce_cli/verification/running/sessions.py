@@ -7,6 +7,7 @@ first this imports NumPy and nothing that takes longer, so that the worker start
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Mapping, Sequence
 from mmap import ACCESS_READ, mmap
@@ -97,6 +98,26 @@ def _run(key: int, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, 
         return _sessions[key].run(feeds, names)
     except (CannotRunError, RunFailedError, MemoryError, RuntimeError) as error:
         return error
+
+
+def full_check(model: WorkerModel) -> str:
+    """Return what onnx's full check finds wrong with a model; empty if that is nothing."""
+    import onnx
+
+    folder = os.getcwd()
+    os.chdir(model.base_dir or folder)  # Of a model in memory, data is relative to this folder.
+    try:
+        onnx.checker.check_model(model.path or model.content, full_check=True)
+    except (
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+        RuntimeError,
+        ValueError,
+    ) as error:
+        return (" ".join(str(error).split()) or type(error).__name__)[:_LONGEST]
+    finally:
+        os.chdir(folder)
+    return ""
 
 
 def close_models(keys: Sequence[int]) -> None:

@@ -71,8 +71,9 @@ class ModelSource:
         # Absolute, as the worker may be in another folder.
         self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
         self.label = called or os.fspath(given)
-        with errors_about(self.label):
-            check_model(document.model, scopes(document.model))
+        if not generated:
+            with errors_about(self.label):
+                check_model(document.model, scopes(document.model))
         self.skeleton = model_skeleton(document.model)
         if document.format == "protobuf" and _is_text(os.fspath(given)):
             self.path = os.path.abspath(given)

@@ -11,13 +11,16 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from onnxreduce_cli.engine.pairs.pair import DistinctSite
-from onnxreduce_cli.errors import CheckError, UncheckedError
+from onnxreduce_cli.errors import CheckError, UncheckedError, node_in_scope
 from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.sites.pair_check import PairResult, check_pair
 from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, SiteReport, Unchecked
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.changes import ContractionKey
 
 
 def check_site(site: DistinctSite, seed: int = 0) -> PairResult:
@@ -39,6 +42,32 @@ def check_site(site: DistinctSite, seed: int = 0) -> PairResult:
         total.errors += found.errors
         total.remarks += found.remarks
     return unchecked or total
+
+
+def refused_contractions(
+    results: Iterable[tuple[DistinctSite, PairResult]],
+) -> tuple[dict[ContractionKey, str], list[str]]:
+    """Return the contractions that are not to be made: a reason for each, and remarks.
+
+    Nothing requires a contraction, so one that may differ from its nodes is none of a conversion.
+
+    Args:
+        results: the contractions, equivalent ones together, with the results of their checks.
+    """
+    reasons: dict[ContractionKey, str] = {}
+    remarks = []
+    for site, found in results:
+        if not (found.failure or found.unchecked):
+            continue
+        reason = found.failure or f"it cannot be checked: {found.unchecked}"
+        reasons |= dict.fromkeys(site.contractions, reason)
+        others = f" (and {site.sites - 1} more like it)" if site.sites > 1 else ""
+        place = node_in_scope(site.node, site.scope)
+        remarks.append(
+            f"{site.op_type} node {place}{others} stays, with the nodes before it: it is not "
+            f"contracted to {site.contractions[0].op_type}, as {reason}"
+        )
+    return reasons, remarks
 
 
 def report_on(results: Iterable[tuple[DistinctSite, PairResult]]) -> SiteReport:

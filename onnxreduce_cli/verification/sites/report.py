@@ -123,7 +123,8 @@ class SiteReport(Serializable):
         errors: of each distinct site that agrees, but not in every bit, the differences.
         unchecked: sites that nothing could run.
         failures: distinct sites that do not agree.
-        remarks: where ONNX Runtime deviates from the specification on a site.
+        remarks: where ONNX Runtime deviates from the specification on a site, and which nodes are
+            not contracted, as that differs or cannot be checked.
         each: every distinct site by itself.
     """
 

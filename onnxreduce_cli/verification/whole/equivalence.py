@@ -42,8 +42,8 @@ def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") 
 
 
 def verify(
-    a: ModelOrPath,
-    b: ModelOrPath | None = None,
+    a: ModelOrPath | ModelSource,
+    b: ModelOrPath | ModelSource | None = None,
     *,
     inputs: Inputs | Sequence[Inputs] | None = None,
     dims: Mapping[str, int] | None = None,
@@ -60,7 +60,7 @@ def verify(
     """Compare two models, or one model in two executors, on the same inputs.
 
     Args:
-        a: a model, or its path.
+        a: a model, its path, or a model that is open.
         b: the other model; None to compare the executors on `a`.
         inputs: real data by input name, or several sets of it; missing inputs are drawn.
         dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
@@ -93,12 +93,18 @@ def verify(
 
 
 def _sources(
-    a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]
+    a: ModelOrPath | ModelSource, b: ModelOrPath | ModelSource | None, labels: tuple[str, str]
 ) -> dict[Side, ModelSource]:
     """Open the models, under labels that differ."""
-    found = {Side.REFERENCE: ModelSource(a, "a", called=labels[0])}
+
+    def opened(given: ModelOrPath | ModelSource, label: str, called: str) -> ModelSource:
+        if isinstance(given, ModelSource):
+            return given
+        return ModelSource(given, label, called=called)
+
+    found = {Side.REFERENCE: opened(a, "a", labels[0])}
     if b is not None:
-        found[Side.CANDIDATE] = candidate = ModelSource(b, "b", called=labels[1])
+        found[Side.CANDIDATE] = candidate = opened(b, "b", labels[1])
         if candidate.label == found[Side.REFERENCE].label:
             candidate.label += " (b)"
     return found
