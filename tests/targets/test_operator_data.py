@@ -106,6 +106,7 @@ ANOTHER_MEANING = {
     ("iree", "GroupNormalization"),
     ("jaxonnxruntime", "Flatten"),
     ("opencv", "Attention"),
+    ("opencv", "GroupNormalization"),
     ("openvino", "GroupNormalization"),
     ("tinygrad", "GroupNormalization"),
     ("tvm", "Attention"),
