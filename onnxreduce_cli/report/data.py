@@ -14,6 +14,7 @@ from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import opsets_by_blockers
 from onnxreduce_cli.report.plan import remarks
 from onnxreduce_cli.verification.sites.report import SiteReport
+from onnxreduce_cli.verification.whole.passes import WholeCheck
 from onnxreduce_cli.verification.whole.results import VerifyReport
 
 
@@ -49,6 +50,7 @@ class ConvertedModel:
         plan: what changes, and what is in the way; null if it was not planned.
         checks: the results of running the nodes that change; null if none was run.
         verified: the comparison of the whole models; null if there was none.
+        whole: the check of the whole model that options changed; null if there was none.
         sizes: the sizes in bytes of the file that was read and of the one that was written.
         warnings: warnings and remarks, a line each.
         problem: what is wrong; null if nothing is.
@@ -61,6 +63,7 @@ class ConvertedModel:
     plan: Plan | None = None
     checks: SiteReport | None = None
     verified: VerifyReport | None = None
+    whole: WholeCheck | None = None
     sizes: tuple[int, int] | None = None
     warnings: tuple[str, ...] = ()
     problem: Problem | None = None
@@ -135,6 +138,7 @@ def converted_model(done: Converted, *, dry_run: bool) -> ConvertedModel:
         plan,
         done.checks,
         done.verified,
+        done.whole,
         done.sizes,
         tuple(remarks(done)),
         reason,
