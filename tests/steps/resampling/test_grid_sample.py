@@ -36,12 +36,17 @@ def test_grid_sample_in_every_mode(mode: str, padding: str, align: int) -> None:
 
 
 @pytest.mark.usefixtures("any_size")
-@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize(
+    ("mode", "padding"),
+    [
+        (mode, padding)
+        for mode in ("bilinear", "nearest", "bicubic")
+        for padding in ("zeros", "border", "reflection")
+        if (mode, padding) != ("bicubic", "border")  # Not defined, so it blocks.
+    ],
+)
 @pytest.mark.parametrize("align", [0, 1])
 def test_positions_that_are_no_finite_numbers(mode: str, padding: str, align: int) -> None:
-    if (mode, padding) == ("bicubic", "border"):
-        pytest.skip("it blocks")
     grid = GRID.copy()
     grid[0, 0, :6, 0] = grid[1, 1, 1:, 1] = [np.nan, np.inf, -np.inf, np.nan, np.inf, -np.inf]
     grid[0, 0, 0, 1] = np.nan
