@@ -1,0 +1,119 @@
+"""A model that was converted is left as it is by the same request."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import ModelProto
+
+import onnxreduce_cli
+from onnxreduce_cli.errors import ConversionError, UsageError
+from tests import node_cases
+from tests.support import model
+
+pytestmark = pytest.mark.newest
+
+FOLDERS = (Path(__file__).parent / "data" / "models", Path(__file__).parents[1] / "samples")
+MODELS = sorted(path for folder in FOLDERS for path in folder.glob("*.onnx"))
+OPSETS = (7, 9, 10, 11, 12, 13, 15, 17, 18, 20, 21, 24, node_cases.NEWEST)
+RUNTIMES = (
+    "onnxruntime==1.8",
+    "onnxruntime==1.15",
+    "opencv==4.6",
+    "openvino==2022.1",
+    "tensorrt==8.4",
+    "mnn",
+    "ncnn",
+)
+DTYPES = ({"float": "float16"}, {"float": "double"}, {"float16": "float"}, {"double": "float"})
+
+#: How many of the pairs of a node case and a request are tried by default.
+SOME = 600
+
+
+def requests(model: ModelProto) -> Iterator[dict[str, Any]]:
+    """The options of each conversion of a model."""
+    yield from ({"opset": opset} for opset in OPSETS)
+    yield from ({"runtime": runtime} for runtime in RUNTIMES)
+    yield from ({"dtypes": dtypes} for dtypes in DTYPES)
+    symbols = {
+        dim.dim_param
+        for value in model.graph.input
+        for dim in value.type.tensor_type.shape.dim
+        if dim.dim_param
+    }
+    if symbols:
+        yield {"dims": dict.fromkeys(sorted(symbols), 2)}
+    yield {"strip_metadata": "all"}
+
+
+def changes_again(source: ModelProto, options: Mapping[str, Any], counts: list[int]) -> bool:
+    """Whether the same request changes what a conversion gives; counts those that give something.
+
+    The sizes of dimensions can be fixed once, as none has that name then.
+    """
+    try:
+        once = onnxreduce_cli.convert(source, check=False, emulate=True, **options)
+    except (ConversionError, UsageError):
+        return False
+    counts[0] += 1
+    content = once.SerializeToString(deterministic=True)
+    if "dims" in options:
+        with pytest.raises(UsageError, match="no such dimension"):
+            onnxreduce_cli.convert(once, check=False, **options)
+        return False
+    twice = onnxreduce_cli.convert(once, check=False, emulate=True, **options)
+    return twice.SerializeToString(deterministic=True) != content
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for folder in FOLDERS for path in folder.glob("*.onnx")),
+    ids=lambda p: p.stem,
+)
+def test_models(path: Path) -> None:
+    source, counts = onnx.load(path), [0]
+    extra = [{"dtypes": {"float": "float16"}, "keep_interface": True}]
+    assert not [item for item in (*requests(source), *extra) if changes_again(source, item, counts)]
+    assert counts[0] > len(OPSETS) / 2
+
+
+def _node_cases(pairs: list[tuple[node_cases.Case, dict[str, Any]]]) -> None:
+    counts = [0]
+    assert not [
+        f"{case.name}: {options}"
+        for case, options in pairs
+        if changes_again(case.model, options, counts)
+    ]
+    assert counts[0] > len(pairs) / 3
+
+
+def _pairs() -> list[tuple[node_cases.Case, dict[str, Any]]]:
+    return [(case, options) for case in node_cases.cases() for options in requests(case.model)]
+
+
+def test_some_node_cases() -> None:
+    _node_cases(random.Random(0).sample(_pairs(), SOME))
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("part", range(20))
+def test_every_node_case(part: int) -> None:
+    _node_cases(_pairs()[part::20])
+
+
+def test_a_model_that_a_function_was_inlined_in() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 17, "f": 1]>
+        agraph (float[N, 4] x) => (float[N, 4] z) { y = f.Twice(x) z = f.Twice(y) }
+        <domain: "f", opset_import: ["": 17]> Twice (a) => (b) { b = Add(a, a) }"""
+    )
+    for options in ({"inline_functions": True}, {"inline_functions": True, "opset": 13}):
+        once = onnxreduce_cli.convert(source, **options)
+        assert not once.functions
+        assert onnxreduce_cli.convert(once, **options) == once
