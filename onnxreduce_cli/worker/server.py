@@ -36,10 +36,11 @@ def serve() -> None:
     requests, answers = os.fdopen(0, "rb", closefd=False), os.fdopen(os.dup(1), "wb")
     # Native code may print to standard output, which must not mix with the answers.
     os.dup2(2, 1)
-    waiting: SimpleQueue[list[Call] | None] = SimpleQueue()
-    threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     for name in sys.argv[1:]:
         import_module(name)
+    waiting: SimpleQueue[list[Call] | None] = SimpleQueue()
+    # Not before: a request names functions, whose modules two threads must not import at once.
+    threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     answer: tuple[Any, Exception | None] = (None, None)
     with suppress(OSError):  # The caller has ended.
         while True:

@@ -16,7 +16,7 @@ from onnx import helper
 
 from onnxreduce_cli.engine.catalogue import Pass
 from onnxreduce_cli.engine.options import DTYPES
-from onnxreduce_cli.errors import CheckError, UncheckedError
+from onnxreduce_cli.errors import CheckError, ConversionError, UncheckedError
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.graph.values import finfo
 from onnxreduce_cli.text import count, listed
@@ -45,6 +45,10 @@ _LACKS = re.compile(
     "Unsupported model IR version|No Op registered|No opset import|is not a registered function/op|"
     "InsertedPrecisionFreeCast"  # A Cast of its own, which it cannot write below opset 6.
 )
+
+#: onnx's words where the shape that a model states is not the one that is inferred. It infers more
+#: of a result than of its source, as other nodes take the place of what it knows nothing about.
+_STATED = "Inferred shape and existing shape differ"
 
 #: How many last places of the coarser dtype results may be apart where dtypes change.
 _LAST_PLACES = 50
@@ -169,6 +173,12 @@ class _Checker:
         except CannotRunError as error:
             self.warnings.append(f"not checked: onnx's full check of the result: {error}")
             return
+        if problem and not own and _STATED in problem:
+            raise ConversionError(
+                f"{self._changes.names}: nothing was converted, as the model states a shape that "
+                f"its nodes do not give: {problem}; mend the model's value_info or outputs; "
+                "--no-check converts all the same"
+            )
         if problem and not own:
             raise self._failure("the result does not pass onnx's full check", problem)
         if problem:

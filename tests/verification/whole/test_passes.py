@@ -15,7 +15,7 @@ import onnxreduce_cli
 from onnxreduce_cli.engine import preparation
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.passes import dtypes, inlining, static_shapes
-from onnxreduce_cli.errors import CheckError, UncheckedError
+from onnxreduce_cli.errors import CheckError, ConversionError, UncheckedError
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.report.plan import check_lines, remarks
 from onnxreduce_cli.verification.whole import passes
@@ -229,3 +229,15 @@ def test_every_option_that_prepares_a_model_requests_a_pass() -> None:
         chosen = Options(**{name: value})
         assert chosen.prepares
         assert [item.name for item, requested, _ in preparation._PASSES if requested(chosen)]
+
+
+def test_a_false_shape_that_the_source_hides_is_no_bug() -> None:
+    """The rank of a reduction by axes of run time is not inferred; that of a Cast is."""
+    source = model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[3,2,2] x, int64[1] axes) => (float[1] y) {
+            y = ReduceMin<keepdims = 1>(x, axes)
+        }""")
+    with pytest.raises(ConversionError, match="a shape that its nodes do not give") as raised:
+        onnxreduce_cli.convert(source, 14, dtypes={"float": "double"}, keep_interface=True)
+    assert not isinstance(raised.value, CheckError)
+    assert "a bug in onnxreduce" not in str(raised.value)
