@@ -170,8 +170,9 @@ def _is_signal(shapes: Sequence[tuple[int, ...]]) -> bool:
 
 
 def _is_update_of_cache(shapes: Sequence[tuple[int, ...]]) -> bool:
-    cache, update, indices = shapes
-    return len(cache) == len(update) and cache[:1] == update[:1] and indices in ((), cache[:1])
+    cache, update, *indices = shapes
+    fit = all(item in ((), cache[:1]) for item in indices)
+    return len(cache) == len(update) and cache[:1] == update[:1] and fit
 
 
 _FIT: dict[str, Callable[[Sequence[tuple[int, ...]]], bool]] = {

@@ -65,7 +65,13 @@ DEFAULT_DOMAIN = "ai.onnx"
 
 _DATA = Path(__file__).with_name("data") / "operators"
 
-_DTYPES = frozenset(TensorProto.DataType.keys())  # no mapping
+#: The dtypes that there are, of which an older onnx does not know the last ones.
+_DTYPES = frozenset(
+    {
+        *TensorProto.DataType.keys(),  # no mapping
+        *("UINT4", "INT4", "FLOAT4E2M1", "FLOAT8E8M0", "UINT2", "INT2"),
+    }
+)
 
 #: The words of a fact for what is not plainly taken.
 _VALUES: dict[str, Value] = {"not": "not taken", "cpu": "runs on the CPU"}

@@ -237,6 +237,8 @@ class _Checker:
             )
         elif differences:
             raise self._failure("the result does not compute the same", listed(differences))
+        elif _agreed(report):
+            self.uncompared = "ONNX Runtime and the NumPy executor do not agree on it"
         else:
             self.uncompared = next((run.reason for run in report.runs if run.reason), "no inputs")
 
@@ -276,8 +278,10 @@ def _tolerance(dtypes: Mapping[str, str]) -> Tolerance:
 def _problems(report: VerifyReport) -> Iterator[str]:
     """Yield why two models are not the same function, whatever numbers they compute."""
     yield from report.interface
+    same = _agreed(report)
     for found in report.comparisons:
-        if found.errors.problem and found.first[0] != found.second[0]:
+        differ = found.errors.problem and found.first[0] != found.second[0]
+        if differ and found.output not in same:
             yield f"output {found.output!r}: {found.errors.problem}"
     ran = {(run.model, run.executor): run for run in report.runs}
     for executor in EXECUTORS:
@@ -289,8 +293,19 @@ def _problems(report: VerifyReport) -> Iterator[str]:
             yield f"{executor} runs the model but not the result: {after.reason}"
 
 
+def _agreed(report: VerifyReport) -> set[str]:
+    """Return the outputs in which the models agree in some executor: another is at fault then."""
+    return {
+        found.output
+        for found in report.comparisons
+        if found.agree and found.first[0] != found.second[0]
+    }
+
+
 def _differences(report: VerifyReport) -> Iterator[str]:
     """Yield in which outputs two models differ."""
+    same = _agreed(report)
     for found in report.comparisons:
-        if not found.agree and found.first[0] != found.second[0]:
+        differ = not found.agree and found.first[0] != found.second[0]
+        if differ and found.output not in same:
             yield f"output {found.output!r} differs in {found.second[1]}: {found.errors}"

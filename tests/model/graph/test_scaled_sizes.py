@@ -48,6 +48,7 @@ def data(size: int) -> dict[str, np.ndarray]:
     return {"x": np.random.default_rng(size).random((1, 2, size)).astype(np.float32)}
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("opset", NODES)
 @pytest.mark.parametrize(("size", "scale", "expected"), UNEVEN)
 def test_sizes_are_those_of_onnxruntime(opset: int, size: int, scale: float, expected: int) -> None:
@@ -59,6 +60,7 @@ def test_sizes_are_those_of_onnxruntime(opset: int, size: int, scale: float, exp
     assert run(source, data(size))["y"].shape == (1, 2, expected)
 
 
+@pytest.mark.newest
 def test_random_scales() -> None:
     rng, uneven = np.random.default_rng(0), 0
     for _ in range(200):
@@ -109,6 +111,7 @@ def test_what_follows_from_them() -> None:
     assert known_dims(source, "y") == run(source, data(size))["y"].shape
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize(("length", "followed"), [(9, True), (40, False)])
 def test_some_in_a_row_are_followed_and_nothing_is_claimed_behind_them(
     length: int, followed: bool
