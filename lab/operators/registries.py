@@ -101,7 +101,10 @@ def _ranges_of_versions(name: str, held: set[int]) -> Iterator[tuple[int | None,
 
 
 def classes_with_versions(texts: Mapping[str, str]) -> Iterator[Named]:
-    """Yield the operators of jaxonnxruntime: a class each, with a method for each version."""
+    """Yield the operators of jaxonnxruntime: a class each, with a method for each version.
+
+    The newest method serves all later versions as well, as the lab found.
+    """
     for text in texts.values():
         names = re.findall(r"register_op\(['\"](\w+)['\"]\)", text)
         versions = {int(found) for found in re.findall(r"def version_(\d+)\(", text)}
@@ -109,8 +112,9 @@ def classes_with_versions(texts: Mapping[str, str]) -> Iterator[Named]:
             if not since_versions("", name):
                 yield name, Row()
                 continue
-            for opsets in _ranges_of_versions(name, versions & set(since_versions("", name))):
-                yield name, Row(opsets)
+            first = min(versions & set(since_versions("", name)), default=None)
+            if first is not None:
+                yield name, Row((None, None) if first == 1 else (first, None))
 
 
 def tinygrad(texts: Mapping[str, str]) -> Iterator[Named]:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class Blocked(Exception):  # noqa: N818 - an outcome, not an error
     """The node cannot cross the boundary.
@@ -22,7 +28,24 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
         self.dtype_of = str(dtype_of)
         self.rank_of = str(rank_of)
 
-    def kept(self) -> Blocked:
+    def kept(self) -> Self:
         """Return this exception without its traceback, whose frames keep large objects alive."""
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
+
+
+class NotTaken(Blocked):
+    """A node that the runtime does not take, nor any rewrite of it.
+
+    Attributes:
+        operators: the operators that it would have to take.
+    """
+
+    def __init__(self, reason: str, advice: str, operators: Sequence[str]) -> None:
+        super().__init__(reason, advice)
+        self.operators = tuple(dict.fromkeys(operators))
+
+    def together_with(self, others: Sequence[NotTaken]) -> NotTaken:
+        """Return the same reason, with the operators of other nodes."""
+        operators = [op_type for item in (self, *others) for op_type in item.operators]
+        return NotTaken(self.reason, self.advice, operators)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import NodeProto
-
-from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.blocked import Blocked, NotTaken
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.steps.dispatch import alternatives
+from onnxreduce_cli.targets.operators import OperatorTable
 
 if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
@@ -36,7 +35,12 @@ class Rewrite(NamedTuple):
 
 
 class Avoidance:
-    """The nodes that one runtime computes wrong or refuses at one opset, and their rewrites."""
+    """The nodes that one runtime computes wrong or refuses at one opset, and their rewrites.
+
+    Attributes:
+        asked: the operators that were asked for, each with whether the runtime may compute nodes of
+            it wrong, or refuse them.
+    """
 
     def __init__(self, runtime: Target, opset: int) -> None:
         """Prepare.
@@ -49,12 +53,14 @@ class Avoidance:
         self._opset = opset
         found = (quirk.operators for quirk in runtime.quirks if quirk.at(opset))
         self._operators: frozenset[str] = frozenset().union(*found)
+        self.asked: dict[str, bool] = {}
 
     def affects(self, op_type: str) -> bool:
         """Return whether the runtime may compute nodes of an operator wrong, or refuse them."""
-        if op_type in self._operators:
-            return True
-        return self._runtime.lacks(op_type, self._opset) is not None
+        if op_type not in self.asked:
+            refused = self._runtime.may_refuse("", op_type, self._opset)
+            self.asked[op_type] = refused or op_type in self._operators
+        return self.asked[op_type]
 
     def hit(self, site: Site, context: Context) -> TargetProblem | None:
         """Return what the runtime computes wrong for a node, or why it refuses it; None if neither.
@@ -63,15 +69,12 @@ class Avoidance:
             site: the site that the node belongs to, on which the result is noted.
             context: the node, as it would be in the model.
         """
-        op_type = context.node.op_type
-        if not self.affects(op_type):
-            return None
         from onnxreduce_cli.targets.verdict import target_problems
 
         found = next(target_problems(self._runtime, context, self._opset), None)
         if found is not None:
             site.lookups.note(more=True)
-            site.avoided += (f"{op_type}: {found.what}",)
+            site.avoided += (found,)
         return found
 
     def rewrites(
@@ -85,7 +88,7 @@ class Avoidance:
             tried: the rewrites that led to the node.
             failed: the reasons why some of the rewrites are not possible are appended.
         """
-        op_type, form = context.node.op_type, "any" if hit.quirk is None else hit.quirk.form
+        op_type, form = context.node.op_type, hit.form
         from onnxreduce_cli.targets.forms import form_blocker
 
         # A rewrite that is right for one form may be wrong for others.
@@ -102,54 +105,93 @@ class Avoidance:
                 item.apply(fresh)
             except Blocked as error:
                 reason = f"{item.description}, it fails: {error.reason}"
-                failed.append(Blocked(reason, error.advice))
+                # Another opset does not help where the runtime takes the operator at none.
+                helps = hit.quirk is not None or not error.advice.startswith("choose opset")
+                failed.append(Blocked(reason, error.advice if helps else ""))
                 continue
             if not fresh.unchanged:
                 yield Rewrite(fresh, name, f"{self._label} {_effect_text(hit)}: {item.description}")
 
-    def blocked(self, hit: TargetProblem, failed: Sequence[Blocked]) -> Blocked:
+    def blocked(
+        self, site: Site, hit: TargetProblem, context: Context, failed: Sequence[Blocked]
+    ) -> Blocked:
         """Return why a node blocks that cannot be rewritten.
 
         Args:
+            site: the site that the node belongs to.
             hit: why the runtime must not get the node.
-            failed: why the rewrites are not possible; the first reason is reported.
+            context: the node.
+            failed: why the rewrites are not possible.
         """
-        source = "" if hit.source is None else f" ({hit.source})"
-        advice = self._runtime.advice
-        reason = (
-            f"{self._label} {_effect_text(hit)}, and nothing else can be written in its place at "
-            f"opset {self._opset}{source}"
-        )
-        for first in failed[:1]:
-            reason = f"{reason}; {first.reason}"
-            advice = first.advice or advice
-        return Blocked(reason, advice)
+        op_type = context.node.op_type
+        what = _effect_text(hit, marked=True)
+        if op_type != site.node.op_type:
+            what = what.replace(" it", f" {op_type}", 1)
+        reason = f"{self._label} {what}"
+        lacking = [
+            item for item in failed if isinstance(item, NotTaken) and op_type not in item.operators
+        ]
+        advice = []
+        if lacking and hit.quirk is None:
+            fewest = min(lacking, key=lambda item: len(item.operators))
+            reason += (
+                f"; what it can be written in needs {', '.join(fewest.operators)}, which "
+                f"{self._label} does not take either"
+            )
+        else:
+            reason += f", and nothing else can be written in its place at opset {self._opset}"
+            for first in failed[:1]:
+                reason = f"{reason}; {first.reason}"
+                advice += [first.advice] if first.advice else []
+        if hit.quirk is not None:
+            return Blocked(reason, "; or ".join(advice or [self._runtime.advice]))
+        advice += _ways_out(self._runtime, op_type, self._opset)
+        return NotTaken(reason, "; or ".join(advice or [self._runtime.advice]), (op_type,))
 
     @property
     def _label(self) -> str:
         return self._runtime.label
 
 
-def _effect_text(hit: TargetProblem) -> str:
-    return hit.what if hit.effect == "refused" else f"gets it wrong ({hit.what})"
+def _ways_out(runtime: Target, op_type: str, opset: int) -> Iterator[str]:
+    """Yield what can be done about an operator that a runtime does not take at an opset."""
+    others = [
+        str(row.version)
+        for row in runtime.runtime.rows
+        if (table := OperatorTable.load(runtime.runtime.name, row.version)) is not None
+        and table.answer("", op_type, opset).value in ("taken", "taken if")
+    ]
+    if others:
+        yield f"{runtime.runtime.name} {others[-1]} takes {op_type}"
 
 
-def blocked_by_domain(runtime: Target, node: NodeProto, imported: int) -> Blocked | None:
-    """Return why a runtime does not take a node of another domain; None if it does.
+def _effect_text(hit: TargetProblem, *, marked: bool = False) -> str:
+    """Return what the runtime does with a node, with a mark of the source if that is wanted."""
+    mark = hit.source.kind if marked and hit.source else ""
+    if hit.effect == "refused":
+        return f"{hit.what} ({mark})" if mark else hit.what
+    return f"gets it wrong ({hit.what}{f'; {mark}' if mark else ''})"
+
+
+def blocked_by_domain(runtime: Target, domain: str, op_type: str, imported: int) -> Blocked | None:
+    """Return why a runtime does not take an operator of another domain; None if it may.
 
     Args:
         runtime: the runtime.
-        node: the node; it does not call one of the model's own functions.
-        imported: the version of its domain that the model imports.
+        domain: the operator's domain.
+        op_type: the operator; it is no function of the model.
+        imported: the version of the domain that the model imports.
     """
     newest = runtime.ml_version
-    if node.domain == LEARNING and newest is not None and imported > newest:
+    if domain == LEARNING and newest is not None and imported > newest:
         return Blocked(
             f"it is of {LEARNING} {imported}, which is not converted, and {runtime.label} takes "
             f"{newest} at most",
             f"export the model with {LEARNING} {newest}",
         )
-    name = f"{node.domain}.{node.op_type}"
-    if runtime.all_domains and runtime.lacks(name, imported) is not None:
-        return Blocked(f"{runtime.label} has no {name}, which is not converted", runtime.advice)
+    if runtime.answer(domain, op_type, imported).value == "not taken":
+        return Blocked(
+            f"{runtime.label} does not take {domain}.{op_type}, which is not converted",
+            runtime.advice,
+        )
     return None

@@ -19,7 +19,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.apply import apply_plan
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
-from onnxreduce_cli.engine.description import Plan, describe
+from onnxreduce_cli.engine.description import OperatorCoverage, Plan, describe
 from onnxreduce_cli.engine.options import DEFAULTS, Options, check_opset
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.engine.changes import ContractionKey
     from onnxreduce_cli.engine.contraction import NearMiss
     from onnxreduce_cli.targets.requirement import Target
+    from onnxreduce_cli.targets.verdict import TargetProblem
 
 
 class Conversion:
@@ -50,6 +51,7 @@ class Conversion:
         source_facts: the types and constants of its values.
         false_shapes: the false shapes that the model stated, known once `apply` has run.
         choice: for which runtime the target was chosen, and why; may be empty.
+        coverage: what is known of the operators that the runtime gets; None without a runtime.
         prepared: the changes of the whole model that were made before planning.
     """
 
@@ -87,6 +89,7 @@ class Conversion:
         self.target = target
         self.false_shapes: tuple[FalseShape, ...] = ()
         self.choice = ""
+        self.coverage: OperatorCoverage | None = None
         self.prepared = Preparation()
         with collector_paused():
             self.source_facts = facts or admit(model, base_dir)
@@ -136,9 +139,9 @@ class Conversion:
         return self._plan.converter.swept
 
     @property
-    def avoided(self) -> Counter[str]:
+    def avoided(self) -> Counter[TargetProblem]:
         """What the runtime would compute wrong or refuse, each with the number of nodes."""
-        return Counter(what for site in self.sites for what in site.avoided[:1])
+        return Counter(problem for site in self.sites for problem in site.avoided[:1])
 
     def constants(self, scope: Scope) -> Constants:
         """Return the constants that steps add to a scope, which new nodes read by name."""
@@ -181,7 +184,7 @@ class Conversion:
     def plan(self) -> Plan:
         """The conversion as data."""
         found = describe(self.model, self.source_scopes, self._plan)
-        return self.prepared.added_to(replace(found, choice=self.choice))
+        return self.prepared.added_to(replace(found, choice=self.choice, coverage=self.coverage))
 
     def nodes_after(self) -> Iterator[NodeFacts]:
         """Yield the nodes of the default domain that the converted model will have, with facts."""

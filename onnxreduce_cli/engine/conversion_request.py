@@ -29,6 +29,7 @@ class ConversionRequest(NamedTuple):
         contract: the operators to contract to.
         runtime: the runtime that the model is for; None for any.
         uncontracted: the contractions that are not to be made, each with the reason.
+        first_refusal: whether to plan only up to the first node that the runtime does not take.
     """
 
     source: int | None
@@ -37,6 +38,7 @@ class ConversionRequest(NamedTuple):
     contract: frozenset[str] = frozenset()
     runtime: Target | None = None
     uncontracted: Mapping[ContractionKey, str] = MappingProxyType({})
+    first_refusal: bool = False
 
 
 @dataclass(frozen=True)

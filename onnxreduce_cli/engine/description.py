@@ -70,6 +70,42 @@ class Inlined(Serializable):
         return f"function {self.function}: {what}"
 
 
+@dataclass(frozen=True)
+class OperatorCoverage(Serializable):
+    """What is known of the operators that a runtime gets.
+
+    Attributes:
+        runtime: the runtime, with its version.
+        operators: how many different operators the model has.
+        older: the older versions whose operators stand in for its own; may be empty.
+        unknown: the operators of which it is not known whether the runtime takes them.
+        conditions: operators that are taken under conditions which cannot be asked of the nodes,
+            each with the conditions, in words.
+        cpu: the operators that run on the CPU there, though the runtime is an accelerator.
+        sources: the sources of what is known.
+    """
+
+    runtime: str
+    operators: int
+    older: str = ""
+    unknown: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    cpu: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is not known, and what does not run where the user may expect it to."""
+        if self.older:
+            yield f"its operators are known of {self.older} only, the nearest older version"
+        if self.unknown:
+            of = f"{len(self.unknown)} of {count(self.operators, 'operator')}"
+            yield f"{of}: it is not known whether {self.runtime} takes {listed(self.unknown)}"
+        for op_type, conditions in self.conditions:
+            yield f"{self.runtime} takes {op_type} only if {' and '.join(conditions)}: look at that"
+        if self.cpu:
+            yield f"on the CPU, not by {self.runtime}: {listed(self.cpu)}"
+
+
 @dataclass(frozen=True, repr=False)
 class Plan(Serializable):
     """The changes that moving a model to an opset takes, and the nodes that block it.
@@ -94,6 +130,7 @@ class Plan(Serializable):
         foreign: the operators of ONNX Runtime's own domain, as in models that it optimised, each
             with its number of nodes; they stay as they are.
         choice: for which runtime the opset was chosen, and why; empty where the user named it.
+        coverage: what is known of the operators that the runtime gets; None without a runtime.
         lacking: operators that were to be expanded, but do not occur in the model.
         prepared: the changes of the whole model that come first: metadata stripped, dimensions
             fixed.
@@ -118,6 +155,7 @@ class Plan(Serializable):
     near_misses: tuple[str, ...] = ()
     foreign: tuple[tuple[str, int], ...] = ()
     choice: str = ""
+    coverage: OperatorCoverage | None = None
     lacking: tuple[str, ...] = ()
     prepared: tuple[str, ...] = ()
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.blocked import Blocked, NotTaken
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.conversion_request import ConversionRequest
@@ -48,6 +48,22 @@ class _CrossedBoundary:
     opset: int
     expand: Collection[str]
     tried: AttemptedRewrites = frozenset()
+
+
+class _Waiting(NamedTuple):
+    """A node that is to be converted to the target.
+
+    Attributes:
+        node: the node.
+        opset: the opset that it is read at.
+        expand: the operators to be replaced by their function bodies.
+        tried: the rewrites that led to it.
+    """
+
+    node: NodeProto
+    opset: int
+    expand: Collection[str]
+    tried: AttemptedRewrites
 
 
 #: How many nodes steps may emit for one node of the model.
@@ -98,6 +114,11 @@ class NodeConverter:
             self._contractor = Contractor(facts, request.contract, request.target)
 
     @property
+    def asked(self) -> Collection[str]:
+        """The operators of which the outcome depends on the runtime."""
+        return () if self._avoidance is None else self._avoidance.asked
+
+    @property
     def near_misses(self) -> Sequence[NearMiss]:
         """The nodes that look like an operator to contract to, but are not."""
         return () if self._contractor is None else self._contractor.near_misses
@@ -141,31 +162,50 @@ class NodeConverter:
         Raises:
             Blocked: there is no way across some boundary.
         """
-        done: list[NodeProto] = []
-        count, outputs = 0, node.output[:]
-        waiting = [(node, opset, expand, tried)]
+        return self._crossed(site, scope, [_Waiting(node, opset, expand, tried)], node.output[:])
+
+    def _crossed(
+        self, site: Site, scope: Scope, waiting: list[_Waiting], outputs: Collection[str]
+    ) -> list[NodeProto]:
+        """Convert nodes of a site to the target; `outputs` must keep their names."""
+        done: list[_Waiting] = []
+        count = 0
+        waiting.reverse()
         while waiting:
-            node, opset, expand, tried = waiting.pop()
+            item = waiting.pop()
+            node, opset, expand, tried = item
             crossing = self._cross(site, scope, node, opset, expand, tried)
             if crossing is None:
-                done += self._at_target(site, scope, node, expand, tried)
+                done.append(item)
                 continue
             context = crossing.context
             _add_notes(site, context)
             if context.unchanged:
-                waiting.append((node, crossing.opset, crossing.expand, tried))
+                waiting.append(_Waiting(node, crossing.opset, crossing.expand, tried))
                 continue
             if node is site.node:
                 site.say(crossing.description)
             count += len(context.emitted)
             if count > MOST_EMITTED_NODES:
                 raise Blocked(f"it would become more than {MOST_EMITTED_NODES:,} nodes")
-            successors = _note_successors(site, context)
-            for emitted, read_at in reversed(context.emitted):
-                if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
-                    self._convert_subgraphs(site, scope, emitted, read_at, crossing)
-                waiting.append((emitted, read_at, crossing.expand, crossing.tried))
-        return self._simplified(site, scope, done, outputs)
+            waiting += reversed(self._emitted(site, scope, crossing))
+        nodes = self._simplified(site, scope, [item.node for item in done], outputs)
+        if self._avoidance is None:
+            return nodes
+        ways = {id(item.node): item for item in done}
+        return self._avoiding(site, scope, [ways[id(node)] for node in nodes], outputs)
+
+    def _emitted(self, site: Site, scope: Scope, crossing: _CrossedBoundary) -> list[_Waiting]:
+        """Return the nodes that were emitted, with their subgraphs at the target."""
+        context = crossing.context
+        successors = _note_successors(site, context)
+        for emitted, read_at in context.emitted:
+            if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
+                self._convert_subgraphs(site, scope, emitted, read_at, crossing)
+        return [
+            _Waiting(emitted, read_at, crossing.expand, crossing.tried)
+            for emitted, read_at in context.emitted
+        ]
 
     def contracted(self, scope: Scope) -> dict[int, Site]:
         """Return the contracted sites of a scope by the identity of each of their nodes."""
@@ -252,23 +292,37 @@ class NodeConverter:
                 return _CrossedBoundary(context, "", target, expand, tried)
         return None
 
-    def _at_target(
-        self,
-        site: Site,
-        scope: Scope,
-        node: NodeProto,
-        expand: Collection[str],
-        tried: AttemptedRewrites,
+    def _avoiding(
+        self, site: Site, scope: Scope, items: Sequence[_Waiting], outputs: Collection[str]
     ) -> list[NodeProto]:
+        """Return nodes at the target, with those rewritten that the runtime must not get.
+
+        Raises:
+            Blocked: the runtime takes neither some node nor any rewrite of it.
+        """
+        nodes: list[NodeProto] = []
+        refused: list[NotTaken] = []
+        for item in items:
+            try:
+                nodes += self._at_target(site, scope, item)
+            except NotTaken as error:
+                refused.append(error.kept())
+        if refused:
+            raise refused[0].together_with(refused[1:])
+        if len(nodes) == len(items):
+            return nodes
+        return self._simplified(site, scope, nodes, outputs)
+
+    def _at_target(self, site: Site, scope: Scope, item: _Waiting) -> list[NodeProto]:
         """Return a node at the target, or the nodes that replace it for the runtime.
 
         Raises:
             Blocked: the runtime takes neither the node nor any rewrite of it.
         """
+        node, _, expand, tried = item
         target, avoidance = self._request.target, self._avoidance
-        if avoidance is None or not is_default(node.domain):
-            return [node]
-        if not avoidance.affects(node.op_type):
+        assert avoidance is not None
+        if not is_default(node.domain) or not avoidance.affects(node.op_type):
             return [node]
         context = self._context(site, scope, node, target, target)
         hit = avoidance.hit(site, context)
@@ -279,30 +333,15 @@ class NodeConverter:
         for found in avoidance.rewrites(hit, context, tried, failed):
             site.say(found.description)
             crossing = _CrossedBoundary(found.context, "", target, expand, tried | {found.name})
+            _add_notes(site, crossing.context)
             try:
-                return self._convert_emitted(site, scope, crossing)
-            except Blocked:
+                return self._crossed(
+                    site, scope, self._emitted(site, scope, crossing), node.output[:]
+                )
+            except Blocked as error:
+                failed.append(error.kept())
                 site.restore(before)
-        raise avoidance.blocked(hit, failed)
-
-    def _convert_emitted(
-        self, site: Site, scope: Scope, crossing: _CrossedBoundary
-    ) -> list[NodeProto]:
-        """Convert all nodes that were emitted to the target.
-
-        Raises:
-            Blocked: one of them cannot be converted.
-        """
-        _add_notes(site, crossing.context)
-        successors = _note_successors(site, crossing.context)
-        made = []
-        for emitted, read_at in crossing.context.emitted:
-            if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
-                self._convert_subgraphs(site, scope, emitted, read_at, crossing)
-            made += self.cross_boundaries(
-                site, scope, emitted, read_at, crossing.expand, crossing.tried
-            )
-        return made
+        raise avoidance.blocked(site, hit, context, failed)
 
     def _convert_subgraphs(
         self, site: Site, scope: Scope, emitted: NodeProto, opset: int, crossing: _CrossedBoundary

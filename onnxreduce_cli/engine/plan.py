@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, NodeProto
 
-from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.blocked import Blocked, NotTaken
 from onnxreduce_cli.engine import catalogue
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
@@ -71,6 +71,7 @@ class SitePlan:
         self.unread: dict[str, int] = {}
         self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
+        self._ended = False
         for scope in model_input.scopes:
             self._plan_scope(scope)
         if any(entry.domain in _LAYOUT_DOMAINS for entry in model_input.model.opset_import):
@@ -135,6 +136,8 @@ class SitePlan:
                 self.sites += [taken] if taken.node is node else []
                 continue
             called = op_type in calls.op_types and calls.function_of(node) is not None
+            if self._ended:
+                return
             if op_type in affected and is_default(node.domain) and not called:
                 self._plan_node(scope, node)
 
@@ -171,7 +174,8 @@ class SitePlan:
         for scope, node in self._nodes_of_other_domains():
             if self.facts.calls.function_of(node) is not None:
                 continue
-            blocked = blocked_by_domain(self.request.runtime, node, imports.get(node.domain, 0))
+            imported = imports.get(node.domain, 0)
+            blocked = blocked_by_domain(self.request.runtime, node.domain, node.op_type, imported)
             if blocked is not None:
                 site = Site(scope, node)
                 site.blocked = blocked
@@ -197,6 +201,7 @@ class SitePlan:
             )
         except Blocked as blocked:
             site.blocked = blocked.kept()
+            self._ended = self.request.first_refusal and isinstance(blocked, NotTaken)
         finally:
             # Steps trust the facts that they look up: if these are wrong, so is the result.
             self.soundness.refuse_contradictions(site)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
+from onnxreduce_cli.containers.operators import OPERATORS
+from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import check_source
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
+from onnxreduce_cli.engine.operator_coverage import nodes_of_other_domains
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
@@ -15,6 +20,9 @@ from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target
+
+#: The dtypes of values that steps bring in.
+_EMITTED = frozenset({"bool", "double", "float", "float16", "int32", "int64", "uint8"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,23 @@ class Reach:
         check_source(model, self.facts.scopes)
         self.own = default_opset(model)
         self._input = ConversionInput(model, self.facts.scopes, self.facts)
+        operators = {name for scope in self.facts.scopes for name in scope.op_types}
+        # Passes may help where functions, sequences or optional values block.
+        self._is_plain = not model.functions and operators.isdisjoint(OPERATORS)
+        others = ((node.domain, node.op_type) for _, node in nodes_of_other_domains(self.facts))
+        self._of_other_domains = [*dict.fromkeys(others)]
+        self._planned: dict[int, list[tuple[dict[tuple[str, str], Hashable], bool]]] = {}
+
+    @cached_property
+    def dtypes(self) -> frozenset[str]:
+        """The dtypes of the model's values, and those that steps bring in."""
+        found = {
+            self.facts.elem_type(scope, name)
+            for scope in self.facts.scopes
+            for node in scope.nodes
+            for name in (*node.input, *node.output)
+        }
+        return _EMITTED | {TensorProto.DataType.Name(item).lower() for item in found if item}
 
     def to(self, opset: int) -> PlanOutcome:
         """Plan the conversion to an opset.
@@ -63,13 +88,34 @@ class Reach:
     def suits(self, runtime: Target, opset: int) -> bool:
         """Return whether the conversion for a runtime to an opset has no blockers.
 
+        What was planned for one runtime holds for others of which the same is known of all
+        operators that were asked for.
+
         Raises:
             InvalidModelError: the model contradicts itself.
         """
-        return not self._plan(opset, runtime).blocked
+
+        for keys, suits in self._planned.setdefault(opset, []):
+            if keys == {name: self._key(runtime, *name, opset) for name in keys}:
+                return suits
+        plan = self._plan(opset, runtime)
+        names = [("", op_type) for op_type in plan.converter.asked] + self._of_other_domains
+        keys = {name: self._key(runtime, *name, opset) for name in names}
+        self._planned[opset].append((keys, not plan.blocked))
+        return not plan.blocked
+
+    def _key(self, runtime: Target, domain: str, op_type: str, opset: int) -> Hashable:
+        """Return a key of what is known of an operator in a runtime."""
+        if not domain:
+            return runtime.key(domain, op_type, opset, self.dtypes)
+        imports = {entry.domain: entry.version for entry in self.facts.model.opset_import}
+        blocked = blocked_by_domain(runtime, domain, op_type, imports.get(domain, 0))
+        return blocked is None
 
     def _plan(self, opset: int, runtime: Target | None = None) -> SitePlan:
         """Plan the conversion to an opset, for a runtime or for any."""
-        request = ConversionRequest(self.own, opset, runtime=runtime)
+        request = ConversionRequest(
+            self.own, opset, runtime=runtime, first_refusal=runtime is not None and self._is_plain
+        )
         with collector_paused():
             return make_plan(self._input, request)

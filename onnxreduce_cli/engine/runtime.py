@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 from onnx import ModelProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.operator_coverage import operator_coverage
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.graph.ir_version import Wanted, choose, least_for_opset
 from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.verdict import TargetProblem
 from onnxreduce_cli.text import count, listed
 
 #: No opset below this one is tried: operators broadcast in other ways there.
@@ -24,10 +28,11 @@ _OLDEST = 7
 def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") -> Conversion:
     """Plan the conversion of a model to an opset at which a runtime takes it and computes it right.
 
-    The model keeps its own opset if nothing is wrong there. Else the opset is chosen at which the
-    fewest nodes block, then at which the fewest nodes must be rewritten, then at which the most
-    nodes can be contracted; of several, the one that the runtime is best at, else the nearest to
-    the model's own.
+    The model keeps its own opset if all is taken and right there. Else it gets the nearest opset at
+    which nothing has to be rewritten that another opset would spare, and at which it is known of
+    the most operators that they are taken. An operator that is taken at no opset is written in
+    others where it is. Where nothing is known of operators, the opset that the runtime is best at
+    comes first.
 
     Args:
         model: the model; it must not change before the conversion is applied.
@@ -61,16 +66,20 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
             )
         found = planned_at(opset)
         found.choice = runtime.remark
-        return found
-    planned = {}
-    for item in sorted(possible, key=lambda item: preference(item, runtime, own)):
-        planned[item] = planned_at(item)
-        if not (planned[item].blockers or planned[item].avoided or options.contract):
-            break
-    chosen = min(planned, key=lambda item: _cost(planned[item]))
-    found = planned[chosen]
-    said = [f"for {runtime.label}: {_reason(chosen, runtime, own, planned)}", runtime.remark]
-    found.choice = "; ".join(filter(None, said))
+    else:
+        planned: dict[int, Conversion] = {}
+        costs: dict[int, _Cost] = {}
+        for item in sorted(possible, key=lambda item: preference(item, runtime, own)):
+            planned[item] = planned_at(item)
+            costs[item] = _cost(planned[item], runtime, possible)
+            if not (any(costs[item]) or options.contract):
+                break
+        chosen = min(costs, key=lambda item: costs[item])
+        found = planned[chosen]
+        said = [f"for {runtime.label}: {_reason(chosen, runtime, own, planned)}", runtime.remark]
+        found.choice = "; ".join(filter(None, said))
+    if not found.blockers:
+        found.coverage = operator_coverage(runtime, found.nodes_after(), facts, found.target)
     return found
 
 
@@ -83,16 +92,52 @@ def opsets_of(runtime: Target, own: int | None) -> range:
 
 
 def preference(opset: int, runtime: Target, own: int | None) -> tuple[bool, bool, int]:
-    """Return a sort key: the model's own opset first, then the runtime's best, then the nearest."""
-    return opset != own, opset != runtime.best, abs(opset - (own or opset))
+    """Return a sort key: the first opset to try, then the nearest to the model's own.
+
+    The first one is the model's own; where nothing is known of operators, the runtime's best.
+    """
+    first = own if runtime.knows_operators or runtime.best is None else runtime.best
+    return opset != first, opset != own, abs(opset - (own or opset))
 
 
-def _cost(conversion: Conversion) -> tuple[int, int, int]:
+class _Cost(NamedTuple):
+    """What speaks against an opset; less is better.
+
+    Attributes:
+        blockers: how many nodes block.
+        rewritten: how many nodes are rewritten for the runtime that would not be at another opset.
+        unknown: how many operators are not known to be taken that are known to be at another one.
+        contracted: how many nodes contraction removes, negative.
+    """
+
+    blockers: int
+    rewritten: int = 0
+    unknown: int = 0
+    contracted: int = 0
+
+
+def _cost(conversion: Conversion, runtime: Target, possible: Collection[int]) -> _Cost:
     blockers = len(conversion.blockers)
     if blockers:
         # It fails whatever is chosen; of equally many blockers the first opset's are reported.
-        return blockers, 0, 0
-    return 0, conversion.avoided.total(), -_contracted(conversion)
+        return _Cost(blockers)
+    rewritten = sum(
+        number
+        for problem, number in conversion.avoided.items()
+        if not problem.is_at_every_opset(runtime, possible)
+    )
+    unknown = 0
+    if runtime.knows_operators:
+        operators = {node.node.op_type for node in conversion.nodes_after()}
+        unknown = sum(
+            runtime.answer("", op_type, conversion.target).value == "not known"
+            and any(
+                runtime.answer("", op_type, opset).value not in ("not known", "not taken")
+                for opset in possible
+            )
+            for op_type in operators
+        )
+    return _Cost(0, rewritten, unknown, -_contracted(conversion))
 
 
 def _contracted(conversion: Conversion) -> int:
@@ -140,15 +185,17 @@ def _reason(chosen: int, runtime: Target, own: int | None, planned: dict[int, Co
     """Return why the model gets an opset, for people."""
     if chosen == own:
         avoided = planned[own].avoided
-        if runtime.newest is None and not avoided:
-            return "which opsets it takes is not known, so the model's own stays"
-        return "it takes the model's own opset" + (
-            f", but for {_counts_text(avoided)}"
-            if avoided
-            else ", and nothing is known that it gets wrong there"
-        )
+        text = f"the model's own opset, {own}, stays"
+        if avoided:
+            return f"{text}; it would get wrong or refuse {_counts_text(avoided)}"
+        if runtime.knows_operators:
+            return text
+        what = "operators" if runtime.newest is not None else "opsets and operators"
+        return f"{text}; which {what} it takes is not known"
     if own not in planned:
-        return f"it does not take the model's own opset, {own}"
+        if own not in opsets_of(runtime, own):
+            return f"it does not take the model's own opset, {own}"
+        return f"opset {chosen} is the one it is best at; which operators it takes is not known"
     wrong = planned[own].avoided
     if wrong:
         return (
@@ -156,8 +203,10 @@ def _reason(chosen: int, runtime: Target, own: int | None, planned: dict[int, Co
         )
     if planned[own].blockers:
         return f"at the model's own opset, {own}, {count(len(planned[own].blockers), 'node')} block"
-    return f"at the model's own opset, {own}, fewer nodes can be contracted"
+    if _contracted(planned[chosen]) > _contracted(planned[own]):
+        return f"at the model's own opset, {own}, fewer nodes can be contracted"
+    return f"at the model's own opset, {own}, fewer operators are known to be taken"
 
 
-def _counts_text(wrong: Counter[str]) -> str:
-    return listed([f"{number} {what}" for what, number in wrong.items()])
+def _counts_text(wrong: Counter[TargetProblem]) -> str:
+    return listed([f"{number} {problem}" for problem, number in wrong.items()])

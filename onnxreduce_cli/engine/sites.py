@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 from onnx import NodeProto, TensorProto
 
@@ -14,6 +15,9 @@ from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.dead_values import dropped, has_graphs
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
 from onnxreduce_cli.model.graph.values import Dims
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.targets.verdict import TargetProblem
 
 
 @dataclass(slots=True)
@@ -55,7 +59,7 @@ class Site:
     blocked: Blocked | None = None
     lookups: Lookups = field(default_factory=Lookups)
     absorbed: Sequence[NodeProto] = ()
-    avoided: tuple[str, ...] = ()
+    avoided: tuple[TargetProblem, ...] = ()
     behind: Sequence[NodeProto] = ()
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
@@ -53,20 +53,38 @@ def _lines(found: Inspection, held: ModelContents) -> Iterator[str]:
 
 def _runtimes(found: Runtimes) -> Iterator[str]:
     """Yield the runtimes that take the model, with versions where not all of them do."""
-    for what, versions in (
-        ("runs as it is, by what onnxreduce targets knows, in", found.as_it_is),
-        ("after convert --for in", found.converted),
-        ("convert --for says why not in", found.refused),
-    ):
-        named = [f"{name} {span}".rstrip() for name, span in versions.items()]
-        if named:
-            yield f"{what}: {'; '.join(named)}"
+    yield from _named("known to take it as it is", found.as_it_is)
+    unknown = [
+        f"{_with_versions(name, span)} ({listed(operators)})"
+        for name, by_span in found.unknown.items()
+        for span, operators in _by_versions(by_span).items()
+    ]
+    if unknown:
+        yield f"not known to take all of it: {'; '.join(unknown)}"
+    yield from _named("after convert --for", found.converted)
+    yield from _named("convert --for says why not for", found.refused)
     if found.wrong:
         yield "warning: computed wrong as it is, with no error; convert --for avoids that:"
     for name, operators in found.wrong.items():
-        for span in dict.fromkeys(operators.values()):
-            named = [op_type for op_type, versions in operators.items() if versions == span]
-            yield f"  {name} {span}".rstrip() + f": {', '.join(named)}"
+        for span, named in _by_versions(operators).items():
+            yield f"  {_with_versions(name, span)}: {', '.join(named)}"
+
+
+def _named(what: str, versions: Mapping[str, str]) -> Iterator[str]:
+    if versions:
+        yield f"{what}: {'; '.join(_with_versions(*item) for item in versions.items())}"
+
+
+def _with_versions(name: str, span: str) -> str:
+    return f"{name} {span}".rstrip()
+
+
+def _by_versions(operators: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the operators by the versions that have them."""
+    found: dict[str, list[str]] = {}
+    for op_type, span in operators.items():
+        found.setdefault(span, []).append(op_type)
+    return found
 
 
 def _opsets(opsets: dict[str, int]) -> str:

@@ -120,6 +120,7 @@ def _ir_version(plan: Plan) -> str:
 def _whole(plan: Plan) -> list[str]:
     """Describe the changes of functions and of imports, a line each."""
     found = [f"  {plan.choice}"] if plan.choice else []
+    found += [f"  {line}" for line in plan.coverage.lines()] if plan.coverage else []
     found += [f"  {item}" for item in (*plan.prepared, *plan.specialised, *plan.inlined)]
     if plan.types:
         found.append(f"  types taken as given, stated in value_info: {', '.join(plan.types)}")

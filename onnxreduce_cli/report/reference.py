@@ -9,8 +9,9 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
-from onnxreduce_cli.report.targets import version_range
+from onnxreduce_cli.report.targets import operator_answers, version_range
 from onnxreduce_cli.steps.registry import Direction, Status, Step
+from onnxreduce_cli.targets.operators import OperatorTable
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Runtime, Source, VersionFacts
@@ -88,11 +89,16 @@ class RuntimeVersions:
         version: the series, such as 1.14.
         facts: the facts by name; null and without a source where nothing is known.
         note: a remark; may be empty.
+        operators: whether each operator is taken, those of other domains as ``domain.Name``; empty
+            where nothing is known, or where several versions are listed.
+        operators_source: the source of that; null where nothing is known.
     """
 
     version: str
     facts: dict[str, Fact]
     note: str
+    operators: dict[str, str]
+    operators_source: Source | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +202,20 @@ def _runtime(found: Runtime, rows: Sequence[VersionFacts]) -> RuntimeDescription
         found.name,
         found.title,
         tuple(found.aliases),
-        tuple(RuntimeVersions(str(row.version), row.facts, row.note) for row in rows),
+        tuple(_versions(found.name, row, listing=len(rows) == 1) for row in rows),
         tuple(_flaw(quirk, found) for quirk in quirks),
+    )
+
+
+def _versions(name: str, row: VersionFacts, *, listing: bool) -> RuntimeVersions:
+    table = OperatorTable.load(name, row.version)
+    answers = operator_answers(table) if table is not None and listing else {}
+    return RuntimeVersions(
+        str(row.version),
+        row.facts,
+        row.note,
+        {op_type: str(answer) for op_type, answer in answers.items()},
+        None if table is None else table.source,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from onnxreduce_cli.targets.operators import Answer, OperatorTable, read_operators
 from onnxreduce_cli.targets.reading import GROUPS, read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS, Quirk, Runtime, Source, VersionFacts
@@ -20,7 +21,6 @@ _SHORT = {
     "functions": "functions",
     "external_data": "external data",
     "dtypes": "dtypes",
-    "operators": "operators",
 }
 
 
@@ -54,6 +54,8 @@ def _version(row: VersionFacts) -> str:
 def target_text(target: Target, *, whole: bool) -> str:
     """Describe what is known of a target, every fact with its source and date.
 
+    The operators of single versions are listed, those of all versions are counted.
+
     Args:
         target: the target.
         whole: whether all versions of its runtime are wanted.
@@ -74,6 +76,12 @@ def _lines(target: Target, rows: Sequence[VersionFacts]) -> Iterator[str]:
     unknown = _unknown(rows)
     if unknown:
         yield f"not known: {', '.join(unknown)}"
+    tables = [(row, OperatorTable.load(found.name, row.version)) for row in rows]
+    for row, table in tables:
+        if table is not None:
+            yield from _operator_lines(row, table, sources, listing=len(rows) == 1)
+    if not any(table for _, table in tables):
+        yield "not known: operators"
     quirks = list({id(quirk): quirk for row in rows for quirk in row.quirks}.values())
     if quirks:
         yield "what it gets wrong or refuses:"
@@ -83,6 +91,33 @@ def _lines(target: Target, rows: Sequence[VersionFacts]) -> Iterator[str]:
     yield "sources:"
     for index, source in enumerate(sources, 1):
         yield f"  [{index}] {source}"
+
+
+def _operator_lines(
+    row: VersionFacts, table: OperatorTable, sources: list[Source], *, listing: bool
+) -> Iterator[str]:
+    """Yield how many operators a version takes, and which if that is wanted."""
+    answers = operator_answers(table)
+    by_value: dict[str, list[str]] = {}
+    for name, answer in answers.items():
+        text = f"{name} if {' and '.join(answer.conditions)}" if answer.conditions else name
+        by_value.setdefault(answer.value, []).append(text)
+    mark = f" [{_mark(table.source, sources)}]" if table.source else ""
+    counts = ", ".join(f"{len(names)} {value}" for value, names in sorted(by_value.items()))
+    older = table.stands_in_for(row.version)
+    others = f", all others of {', '.join(sorted(table.complete))} not taken"
+    text = f"{counts}{others if table.complete else ''}{mark}"
+    yield f"operators of {_version(row)}{f', as of {older}' if older else ''}: {text}"
+    for value, names in sorted(by_value.items()) if listing else ():
+        yield f"  {value}: {'; '.join(names)}"
+
+
+def operator_answers(table: OperatorTable) -> dict[str, Answer]:
+    """Return what is known of each operator by its name, ``com.microsoft.Gelu``, at some opset."""
+    return {
+        f"{domain}.{op_type}" if domain else op_type: table.answer(domain, op_type, None)
+        for domain, op_type in sorted(table.operators())
+    }
 
 
 def _mark(source: Source, sources: list[Source]) -> int:
@@ -165,6 +200,16 @@ def _section(found: Runtime) -> Iterator[str]:
     if unknown:
         yield ""
         yield f"Not known: {', '.join(unknown)}."
+    operators = read_operators(found.name)
+    yield ""
+    if operators is None:
+        yield "Not known: operators."
+    else:
+        first, last = operators.versions[0], operators.versions[-1]
+        of = "of all versions" if last == Version.of("0") else f"of versions {first} to {last}"
+        source = operators.sources[-1].source
+        mark = f" [{_mark(source, sources)}]" if source else ""
+        yield f"Operators {of}{mark}: `onnxreduce targets '{found.name}=={last}'` lists them."
     quirks = list({id(quirk): quirk for row in found.rows for quirk in row.quirks}.values())
     if quirks:
         yield ""

@@ -8,8 +8,16 @@ from pathlib import Path
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.targets.operators import (
+    DEFAULT_DOMAIN,
+    EVERY_DOMAIN,
+    OperatorFact,
+    OperatorFile,
+    OperatorSource,
+    OperatorTable,
+)
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.rows import FACTS, Fact, Runtime, VersionFacts
+from onnxreduce_cli.targets.rows import FACTS, Fact, Runtime, VersionFacts, opset_range
 from onnxreduce_cli.targets.versions import Version
 
 #: The option of the list, which is also the name of the target.
@@ -32,13 +40,18 @@ def operator_list_target(entries: Iterable[str]) -> Target:
     Raises:
         UsageError: an entry names no operator, or there is no entry.
     """
-    found = tuple(map(_operator_entry, entries))
-    if not found:
+    facts: dict[tuple[str, str], tuple[OperatorFact, ...]] = {}
+    for entry in entries:
+        name, opsets = _operator_entry(entry)
+        facts[name] = (*facts.get(name, ()), OperatorFact((0, 0), opsets, (), (), "taken"))
+    if not facts:
         raise UsageError(f"{OPTION} lists no operator")
-    facts = {name: Fact(None, None) for name in FACTS} | {"operators": Fact(found, None)}
-    runtime = Runtime(OPTION, OPTION, [VersionFacts(Version.of("0"), facts, [])])
+    version = Version.of("0")
+    source = OperatorSource(None, (0, 0), frozenset({EVERY_DOMAIN}))
+    table = OperatorTable(OPTION, OperatorFile([version], [source], [], facts), 0)
+    row = VersionFacts(version, {name: Fact(None, None) for name in FACTS}, [])
     advice = f"add it to {OPTION} if it may stay"
-    return Target(runtime, OPTION, runtime.rows, advice=advice, all_domains=True)
+    return Target(Runtime(OPTION, OPTION, [row]), OPTION, [row], advice=advice, table=table)
 
 
 def operator_list_entries(text: str) -> tuple[str, ...]:
@@ -63,8 +76,8 @@ def operator_list_entries(text: str) -> tuple[str, ...]:
     return tuple(item for item in found if item)
 
 
-def _operator_entry(item: str) -> str:
-    """Return an entry in the form of the fact "operators": ``Clip 11-12``."""
+def _operator_entry(item: str) -> tuple[tuple[str, str], tuple[int, int | None]]:
+    """Return the domain and the name of the operator of an entry, and its opsets."""
     found = _ENTRY.fullmatch(item)
     name, opsets = found.groups() if found else (item, None)
     name = name.removeprefix("ai.onnx.") if name.count(".") == 2 else name
@@ -77,4 +90,5 @@ def _operator_entry(item: str) -> str:
         near = get_close_matches(name.lower(), known, 3)
         hint = f"; did you mean {', '.join(known[other] for other in near)}?" if near else ""
         raise UsageError(f"{OPTION}: there is no operator {name!r}, and no such file{hint}")
-    return f"{name} {opsets}" if opsets else name
+    domain, _, op_type = name.rpartition(".")
+    return (domain or DEFAULT_DOMAIN, op_type), opset_range(opsets or "")

@@ -42,7 +42,7 @@ asks is one line for each of what has to hold (see `conditions.ASKS`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,6 +63,9 @@ Value = Literal["taken", "taken if", "runs on the CPU", "not taken", "not known"
 #: The name that the files have for the default domain.
 DEFAULT_DOMAIN = "ai.onnx"
 
+#: What stands for all domains of which a source names every operator.
+EVERY_DOMAIN = "*"
+
 _DATA = Path(__file__).with_name("data") / "operators"
 
 #: The dtypes that there are, of which an older onnx does not know the last ones.
@@ -78,6 +81,9 @@ _VALUES: dict[str, Value] = {"not": "not taken", "cpu": "runs on the CPU"}
 
 #: The values of an answer, the best one first: of several facts the best one counts.
 _ORDER: Sequence[Value] = ("taken", "taken if", "runs on the CPU", "not taken", "not known")
+
+#: The same, the worst one first: of several versions the worst one counts.
+_WORST: Sequence[Value] = ("not taken", "not known", "runs on the CPU", "taken if", "taken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +132,16 @@ class OperatorSource:
     """What was read for some versions.
 
     Attributes:
-        source: the source.
+        source: the source; None where the user says so.
         versions: the first and the last version, as indices of the file's versions.
-        complete: the domains of which it names every operator that is taken.
+        complete: the domains of which it names every operator that is taken, or `EVERY_DOMAIN`.
         fallback: the runtime whose kernels run what it does not name; may be empty.
     """
 
-    source: Source
+    source: Source | None
     versions: tuple[int, int]
     complete: frozenset[str]
-    fallback: str
+    fallback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +206,24 @@ class OperatorTable:
         ]
         return OperatorTable(runtime, file, older[-1], version) if older else None
 
+    def stands_in_for(self, version: Version) -> Version | None:
+        """Return the older version whose operators these are; None if they are the version's own.
+
+        Args:
+            version: the version that is meant.
+        """
+        own = version.is_of(self.version) or self.version.is_of(version)
+        return None if own or self.version == Version.of("0") else self.version
+
     @property
-    def source(self) -> Source:
-        """Return the source of what is known of this version."""
+    def source(self) -> Source | None:
+        """Return the source of what is known of this version; None where the user says so."""
         return self._read.source
+
+    @property
+    def complete(self) -> frozenset[str]:
+        """Return the domains of which what has no fact is not taken."""
+        return frozenset() if self._read.fallback else self._read.complete
 
     def operators(self) -> Iterator[tuple[str, str]]:
         """Yield the domain and the name of each operator of which there is a fact."""
@@ -223,14 +243,9 @@ class OperatorTable:
             node: the node; without one no dtype is asked for, and every condition is open.
         """
         domain = domain or DEFAULT_DOMAIN
-        facts = [
-            fact
-            for fact in self._file.facts.get((domain, op_type), ())
-            if _spans(fact.versions, self._index)
-            and (opset is None or is_within(opset, fact.opsets))
-        ]
+        facts = self.facts_at(domain, op_type, opset)
         answers = [self._answer_of_fact(fact, op_type, opset, node) for fact in facts]
-        if not answers and domain not in self._read.complete:
+        if not answers and not self._is_complete(domain):
             return Answer("not known")
         best = min(
             answers or [Answer("not taken", (), self.source)],
@@ -239,6 +254,48 @@ class OperatorTable:
         if best.value != "not taken" or not self._read.fallback:
             return best
         return self._answer_of_fallback(domain, op_type, opset, node)
+
+    def facts_at(self, domain: str, op_type: str, opset: int | None) -> tuple[OperatorFact, ...]:
+        """Return the facts of an operator that hold at an opset; None for any."""
+        return tuple(
+            fact
+            for fact in self._file.facts.get((domain or DEFAULT_DOMAIN, op_type), ())
+            if _spans(fact.versions, self._index)
+            and (opset is None or is_within(opset, fact.opsets))
+        )
+
+    def key(self, domain: str, op_type: str, opset: int, dtypes: Set[str]) -> Hashable:
+        """Return a key of what decides the answers on an operator: equal keys, equal answers.
+
+        Args:
+            domain: the operator's domain; empty or ``ai.onnx`` for the default one.
+            op_type: the operator.
+            opset: the model's opset of that domain.
+            dtypes: the dtypes that the operator may meet.
+        """
+        facts = tuple(
+            (
+                fact.value,
+                tuple(map(id, fact.conditions)),
+                tuple((place, allowed & dtypes) for place, allowed in fact.dtypes),
+            )
+            for fact in self.facts_at(domain, op_type, opset)
+        )
+        casts = frozenset(item for item in self._casts.items() if item[0] in dtypes)
+        other = OperatorTable.load(self._read.fallback, self.wanted)
+        fallback = other.key(domain, op_type, opset, dtypes) if other is not None else None
+        return facts, self._is_complete(domain or DEFAULT_DOMAIN), casts, fallback
+
+    def takes_any(self, domain: str, op_type: str, opset: int) -> bool:
+        """Return whether every node of an operator is taken, whatever its form and dtypes."""
+        return any(
+            fact.value == "taken" and not fact.dtypes and not fact.conditions
+            for fact in self.facts_at(domain, op_type, opset)
+        )
+
+    def _is_complete(self, domain: str) -> bool:
+        """Return whether the source names every operator of a domain that is taken."""
+        return not self._read.complete.isdisjoint((domain, EVERY_DOMAIN))
 
     def _answer_of_fallback(
         self, domain: str, op_type: str, opset: int | None, node: NodeFacts | None
@@ -258,7 +315,7 @@ class OperatorTable:
         if node is None:
             open_conditions = tuple(item.text for item in fact.conditions)
             return Answer("taken if" if open_conditions else "taken", open_conditions, self.source)
-        missed = [*self._missed_dtypes(fact, op_type, opset, node)]
+        missed = [*dict.fromkeys(self._missed_dtypes(fact, op_type, opset, node))]
         held = [(item, item.holds(node)) for item in fact.conditions]
         missed += [item.text for item, holds in held if holds is False]
         if missed:
@@ -277,7 +334,8 @@ class OperatorTable:
                     continue
                 dtype = TensorProto.DataType.Name(elem_type).lower()
                 if dtype not in allowed and self._casts.get(dtype) not in allowed:
-                    yield f"{name!r} is {_alternatives(allowed)}, not {dtype}"
+                    side = "inputs" if name in node.node.input else "outputs"
+                    yield f"its {side} are {_alternatives(allowed)}, not {dtype}"
                     break
 
 
@@ -305,6 +363,11 @@ def _alternatives(dtypes: Iterable[str]) -> str:
 
 def _spans(span: tuple[int, int], index: int) -> bool:
     return span[0] <= index <= span[1]
+
+
+def worst(answers: Iterable[Answer]) -> Answer:
+    """Return the answer for several versions together: that of the one that takes least."""
+    return min(answers, key=lambda answer: _WORST.index(answer.value))
 
 
 @cache

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 
+from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets.aliases import Alias, aliases
-from onnxreduce_cli.targets.operators import OperatorTable
+from onnxreduce_cli.targets.operators import Answer, OperatorTable, worst
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
-from onnxreduce_cli.targets.rows import Fact, Quirk, Runtime, VersionFacts
+from onnxreduce_cli.targets.rows import Quirk, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version, VersionCondition, meets_all, version_conditions
 
 #: The name of the onnxruntime that is installed beside this program.
@@ -32,7 +34,7 @@ class Target:
         remark: a remark for the user on the choice of versions; may be empty.
         conditions: the conditions on the version; empty where there are none.
         advice: what the user can do about a node that it does not take.
-        all_domains: whether its list of operators names other domains' as well.
+        table: the operators that the user allows; None for those that are known of the runtime.
         versions: the versions, where single ones are named; else those of the rows are meant.
     """
 
@@ -42,14 +44,71 @@ class Target:
     remark: str = ""
     conditions: str = ""
     advice: str = "leave --for out if that does not matter"
-    all_domains: bool = False
+    table: OperatorTable | None = None
     versions: Sequence[Version] = ()
 
-    def operator_tables(self) -> Sequence[OperatorTable]:
-        """Return the tables of the operators that the versions take, as far as they are known."""
+    def operator_tables(self) -> Sequence[OperatorTable | None]:
+        """Return for each version the operators that it takes; None where they are not known."""
+        if self.table is not None:
+            return [self.table]
         versions = self.versions or [row.version for row in self.rows]
-        found = [OperatorTable.load(self.runtime.name, version) for version in versions]
-        return list({table.version: table for table in found if table is not None}.values())
+        return _tables(self.runtime.name, tuple(versions))
+
+    def older_versions(self) -> Sequence[Version]:
+        """Return the older versions whose operators stand in for those of a version."""
+        versions = self.versions or [row.version for row in self.rows]
+        tables = [] if self.table else [_table(self.runtime.name, item) for item in versions]
+        found = [
+            table.stands_in_for(version)
+            for version, table in zip(versions, tables, strict=False)
+            if table is not None
+        ]
+        return [*dict.fromkeys(item for item in found if item is not None)]
+
+    def answer(
+        self, domain: str, op_type: str, opset: int, node: NodeFacts | None = None
+    ) -> Answer:
+        """Return what is known of an operator, or of one node of it, in all versions.
+
+        Args:
+            domain: the operator's domain; empty for the default one.
+            op_type: the operator.
+            opset: the model's opset of that domain.
+            node: the node; without one no dtype is asked for, and every condition is open.
+        """
+        return worst(
+            Answer("not known") if table is None else table.answer(domain, op_type, opset, node)
+            for table in self.operator_tables()
+        )
+
+    def may_refuse(self, domain: str, op_type: str, opset: int) -> bool:
+        """Return whether a version may not take some nodes of an operator, by what is known."""
+        return any(
+            table is not None
+            and not table.takes_any(domain, op_type, opset)
+            and table.answer(domain, op_type, opset).value != "not known"
+            for table in self.operator_tables()
+        )
+
+    def key(self, domain: str, op_type: str, opset: int, dtypes: Set[str]) -> Hashable:
+        """Return a key of what is known of an operator of some dtypes: equal keys, equal verdicts.
+
+        Arguments are those of `OperatorTable.key`.
+        """
+        tables = (
+            table and table.key(domain, op_type, opset, dtypes) for table in self.operator_tables()
+        )
+        quirks = (
+            id(quirk)
+            for quirk in self.quirks
+            if not domain and op_type in quirk.operators and quirk.at(opset)
+        )
+        return tuple(tables), tuple(quirks)
+
+    @property
+    def knows_operators(self) -> bool:
+        """True if something is known of the operators of each version."""
+        return None not in self.operator_tables()
 
     @property
     def oldest(self) -> int:
@@ -77,10 +136,6 @@ class Target:
         """Return the newest ai.onnx.ml that all versions take; None where it is not known."""
         return min(self._numbers("ml"), default=None)
 
-    def lacks(self, op_type: str, opset: int) -> Fact | None:
-        """Return the fact by which a version lacks an operator at an opset; None if all have it."""
-        return next((said for row in self.rows if (said := row.lacks(op_type, opset))), None)
-
     @property
     def quirks(self) -> Sequence[Quirk]:
         """Return the quirks of all versions, each once."""
@@ -89,6 +144,18 @@ class Target:
     def _numbers(self, name: str) -> Iterator[int]:
         found = (row.number(name) for row in self.rows)
         return (number for number in found if number is not None)
+
+
+@cache
+def _tables(runtime: str, versions: tuple[Version, ...]) -> Sequence[OperatorTable | None]:
+    """Return the tables of versions, each once."""
+    found = [_table(runtime, version) for version in versions]
+    return list({table and table.version: table for table in found}.values())
+
+
+@cache
+def _table(runtime: str, version: Version) -> OperatorTable | None:
+    return OperatorTable.load(runtime, version)
 
 
 def find_target(text: str) -> Target:

@@ -36,9 +36,7 @@ class Fact:
     """One thing known of some versions of a runtime.
 
     Attributes:
-        value: a number, a text, or a list; None where it is not known. For operators it is ``all``
-            or a list, each with its opsets where it is not taken at all of them: ``Clip``,
-            ``Resize 11-13``.
+        value: a number, a text, or a list; None where it is not known.
         source: its source; None where it is not known.
     """
 
@@ -62,7 +60,6 @@ FACTS = {
     "functions": "functions",
     "external_data": "external data",
     "dtypes": "dtypes",
-    "operators": "operators",
 }
 
 
@@ -123,17 +120,6 @@ class VersionFacts:
         """Return a fact that is a number; None where it is not known."""
         value = self.facts[name].value
         return value if isinstance(value, int) else None
-
-    def lacks(self, op_type: str, opset: int) -> Fact | None:
-        """Return the fact by which an operator is not taken at an opset; None if it is taken."""
-        fact = self.facts["operators"]
-        if not isinstance(fact.value, tuple):
-            return None
-        for entry in fact.value:
-            name, _, opsets = entry.partition(" ")
-            if name == op_type and is_within(opset, opset_range(opsets)):
-                return None
-        return fact
 
 
 def opset_range(text: str) -> tuple[int, int | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from onnx import GraphProto, NodeProto
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import Constants
@@ -14,6 +15,7 @@ from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.forms import may_have_form
+from onnxreduce_cli.targets.operators import Answer
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Quirk, Source
 
@@ -23,16 +25,35 @@ class TargetProblem:
     """One thing that a target gets wrong, or refuses, about a node.
 
     Attributes:
+        op_type: the node's operator.
         effect: whether the target computes something else, or refuses the model.
         what: what the target does, as users read it.
         source: the source of this; None where the user says so.
-        quirk: the quirk; None where the target's list of operators lacks this one.
+        quirk: the quirk; None where the target does not take the operator, or no such node of it.
     """
 
+    op_type: str
     effect: Effect
     what: str
     source: Source | None
     quirk: Quirk | None = None
+
+    def __str__(self) -> str:
+        """``ReduceMax: reduces all axes``."""
+        return f"{self.op_type}: {self.what}"
+
+    @property
+    def form(self) -> str:
+        """The form of nodes that it concerns, a name of `forms.FORMS`."""
+        return "any" if self.quirk is None else self.quirk.form
+
+    def is_at_every_opset(self, target: Target, opsets: Collection[int]) -> bool:
+        """Return whether no other opset, of those that have the operator, would avoid this."""
+        since = schemas.versions(self.op_type)[:1]
+        having = [opset for opset in opsets if since and opset >= since[0]]
+        if self.quirk is not None:
+            return all(self.quirk.at(opset) for opset in having)
+        return all(target.answer("", self.op_type, opset).value == "not taken" for opset in having)
 
 
 def target_problems(target: Target, node: NodeFacts, opset: int) -> Iterator[TargetProblem]:
@@ -44,12 +65,20 @@ def target_problems(target: Target, node: NodeFacts, opset: int) -> Iterator[Tar
         opset: the opset of its model.
     """
     op_type = node.node.op_type
-    lacking = target.lacks(op_type, opset)
-    if lacking is not None:
-        yield TargetProblem("refused", "has no such operator", lacking.source)
+    if target.may_refuse("", op_type, opset):
+        answer = target.answer("", op_type, opset, node)
+        if answer.value == "not taken":
+            yield TargetProblem(op_type, "refused", refusal_text(answer), answer.source)
     for quirk in target.quirks:
         if op_type in quirk.operators and quirk.at(opset) and may_have_form(node, quirk.form):
-            yield TargetProblem(quirk.effect, quirk.what, quirk.source, quirk)
+            yield TargetProblem(op_type, quirk.effect, quirk.what, quirk.source, quirk)
+
+
+def refusal_text(answer: Answer) -> str:
+    """Return what a target does with an operator that it does not take, or with such a node."""
+    if not answer.conditions:
+        return "does not take it"
+    return f"takes it only if {' and '.join(answer.conditions)}"
 
 
 def default_domain_nodes(facts: Facts) -> Iterator[NodeFacts]:

@@ -579,7 +579,7 @@ def test_for_a_runtime(onnxreduce, tmp_path):
     text = " ".join(done.out.split())
     assert "for opencv 4.6: at the model's own opset, 18, it would get wrong or refuse" in text
     made = onnx.load(tmp_path / "model.opencv-4.6.onnx")
-    assert made.opset_import[0].version == 11
+    assert made.opset_import[0].version == 12
     unknown = onnxreduce("convert", source, "--for", "opencw")
     assert unknown.code == 2
     assert "did you mean opencv?" in unknown.err

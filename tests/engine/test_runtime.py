@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,10 @@ import pytest
 from onnx import ModelProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli import ConversionError
+from onnxreduce_cli import ConversionError, schemas
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets import requirement
+from onnxreduce_cli.targets.allowed import operator_list_target
 from onnxreduce_cli.targets.reading import parse_runtime
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS
@@ -30,8 +33,11 @@ source = "here"
 """
 
 
-def odd(quirks: str = "", **facts: Any) -> Target:
-    """A runtime of some facts and quirks, each ``operators|opsets|form|effect``."""
+def odd(quirks: str = "", *, taken: Sequence[str] = (), **facts: Any) -> Target:
+    """A runtime of some facts and quirks, each ``operators|opsets|form|effect``.
+
+    It takes all operators, or only some.
+    """
     lines = [f"{name} = {facts.get(name, 'not known')!r}".replace("'", '"') for name in FACTS]
     text = HEAD + "\n".join(lines) + '\n[[row]]\nversion = "1"\n'
     for line in quirks.split():
@@ -41,7 +47,9 @@ def odd(quirks: str = "", **facts: Any) -> Target:
             f'form = "{form.replace("_", " ")}"\neffect = "{effect}"\nwhat = "fails"\n'
             'source = "here"\n'
         )
-    return Target(parse_runtime("odd", text), "odd 1", parse_runtime("odd", text).rows)
+    runtime = parse_runtime("odd", text)
+    table = operator_list_target(taken or schemas.operators()).table
+    return Target(runtime, "odd 1", runtime.rows, table=table)
 
 
 @pytest.fixture
@@ -79,14 +87,31 @@ def test_a_model_that_is_taken_as_it_is_stays(convert_for) -> None:
 
 def test_the_newest_opset_that_it_takes(convert_for) -> None:
     assert opset(convert_for(graph(MAX_18, 18), odd(newest=13))) == 13
-    assert opset(convert_for(graph(MAX_18, 18), odd(newest=13, best=11))) == 11
+    assert opset(convert_for(graph(MAX_18, 18), odd(newest=13, best=11))) == 13
     assert opset(convert_for(graph(MAX_13, 13), odd(oldest=16, newest=17))) == 16
 
 
 def test_an_opset_at_which_it_gets_nothing_wrong(convert_for) -> None:
     quirks = "ReduceMax|18-|axes_input|wrong"
     assert opset(convert_for(graph(MAX_18, 18), odd(quirks, newest=23))) == 17
-    assert opset(convert_for(graph(MAX_18, 18), odd(quirks, newest=23, best=11))) == 11
+    assert opset(convert_for(graph(MAX_18, 18), odd(quirks, newest=23, best=11))) == 17
+
+
+def test_the_opset_that_it_is_best_at_where_nothing_is_known(convert_for) -> None:
+    runtime = replace(odd(newest=23, best=11), table=None)
+    assert opset(convert_for(graph(MAX_13, 13), runtime)) == 11
+
+
+def test_an_operator_is_written_out_where_it_is_taken_at_no_opset(convert_for) -> None:
+    taken = {*schemas.operators()} - {"Gelu"}
+    made = convert_for(graph("z = Gelu(x) y = Identity(z)", 20), odd(newest=23, taken=[*taken]))
+    assert opset(made) == 20
+    assert "Gelu" not in op_types(made)
+
+
+def test_the_nearest_opset_at_which_each_operator_is_taken(convert_for) -> None:
+    taken = [*({*schemas.operators()} - {"Clip"}), "Clip@-12"]
+    assert opset(convert_for(graph("y = Clip(x)", 17), odd(newest=23, taken=taken))) == 12
 
 
 def test_the_fewest_nodes_are_written_in_another_way(convert_for) -> None:
@@ -101,7 +126,7 @@ def test_the_plan_says_why() -> None:
     source = graph(MAX_18, 18)
     plan = onnxreduce_cli.plan(source, runtime="opencv==4.6")
     assert (plan.target, plan.choice) == (
-        11,
+        17,
         "for opencv 4.6: at the model's own opset, 18, it would get wrong or refuse 1 ReduceMax: "
         "reduces all axes",
     )
@@ -109,8 +134,7 @@ def test_the_plan_says_why() -> None:
         onnxreduce_cli.plan(source, runtime="onnxruntime==1.8").choice
     )
     assert onnxreduce_cli.plan(source, runtime="onnxruntime==1.20").choice == (
-        "for onnxruntime 1.20: it takes the model's own opset, and nothing is known that it gets "
-        "wrong there"
+        "for onnxruntime 1.20: the model's own opset, 18, stays"
     )
 
 
@@ -119,11 +143,11 @@ def test_without_another_way_it_blocks(convert_for) -> None:
         convert_for(graph("y = Elu(x)", 13), odd("Elu||any|wrong", newest=13))
     (blocker,) = error.value.blockers
     assert blocker.reason == (
-        "odd 1 gets it wrong (fails), and nothing else can be written in its place at opset 13 "
-        "(measured, 2026-11-22: a test)"
+        "odd 1 gets it wrong (fails; measured), and nothing else can be written in its place at "
+        "opset 13"
     )
-    with pytest.raises(ConversionError, match="odd 1 has no such operator"):
-        convert_for(graph("y = Elu(x)", 13), odd(newest=13, operators=["Abs"]))
+    with pytest.raises(ConversionError, match="odd 1 does not take it"):
+        convert_for(graph("y = Elu(x)", 13), odd(newest=13, taken=["Abs"]))
 
 
 def test_an_opset_that_the_user_names(convert_for) -> None:
@@ -311,7 +335,8 @@ def test_only_operators_that_are_allowed() -> None:
     plan = onnxreduce_cli.plan(source, 13, allow_ops=["Erf", "Mul"])
     assert [blocker.op_type for blocker in plan.blockers] == ["Hardmax", "Gelu"]
     assert plan.blockers[0].reason == (
-        "--allow-ops has no such operator, and nothing else can be written in its place at opset 13"
+        "--allow-ops does not take it; what it can be written in needs ReduceMax, Equal, Cast, "
+        "Sub, Add, which --allow-ops does not take either"
     )
     assert plan.blockers[0].advice == "add it to --allow-ops if it may stay"
 
@@ -388,13 +413,14 @@ def test_a_version_that_is_not_known_is_told() -> None:
 def test_a_node_in_the_way_at_each_opset_is_told_of_at_the_model_s_own() -> None:
     found = model("""<ir_version: 7, opset_import: ["": 13]> g (string[N] x) => (string[M] y) {
         y = StringNormalizer<case_change_action="LOWER">(x) }""")
-    with pytest.raises(ConversionError, match=r"opset 13(.|\n)*opencv 4\.6 has no such operator"):
+    with pytest.raises(ConversionError, match=r"opset 13(.|\n)*opencv 4\.6 does not take it"):
         onnxreduce_cli.convert(found, runtime="opencv==4.6")
 
 
 def test_where_it_is_not_known_which_opsets_it_takes() -> None:
     assert onnxreduce_cli.plan(graph(MAX_18, 18), runtime="hailo").choice == (
-        "for hailo: which opsets it takes is not known, so the model's own stays"
+        "for hailo: the model's own opset, 18, stays; which opsets and operators it takes is not "
+        "known"
     )
 
 
@@ -412,9 +438,9 @@ def test_dimensions_that_make_another_way_possible() -> None:
     assert blocker.reason.endswith(
         "; written as comparisons with the greatest element, it fails: its shape is not known"
     )
-    assert blocker.advice == "fix its dimensions: --dim NAME=SIZE"
+    assert blocker.advice == "fix its dimensions: --dim NAME=SIZE; or opencv 5.0 takes Hardmax"
     made = onnxreduce_cli.convert(source, runtime="opencv==4.6", dims={"N": 1})
-    assert opset(made) == 11
+    assert opset(made) == 17
     assert not {"Hardmax", "ReduceL1"} & set(op_types(made))
     assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 1
 

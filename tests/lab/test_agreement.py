@@ -34,8 +34,6 @@ WHOLE_MODELS = {
     ("pnnx+ncnn-20261020", "Identity"),
     # It gives zeros then, called in the way that Interpreter and Session are.
     ("mnn-3.0.0", "Identity"),
-    # One of Flatten, Shape and Reshape at 23 is refused, which is not known.
-    ("onnx2torch-1.5.15", "Reshape"),
 }
 
 #: What was measured as wrong where the outputs, right under their names, were taken in order.

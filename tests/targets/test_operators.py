@@ -111,7 +111,7 @@ def test_the_dtype_of_a_node_counts(version: str, dtype: str, taken: bool) -> No
     answer = table(version).answer("", "Add", 13, node(ADD.format(dtype)))
     assert answer.value == ("taken" if taken else "not taken")
     if not taken:
-        assert answer.conditions == (f"'x' is float, float16 or int32, not {dtype}",)
+        assert answer.conditions == (f"its inputs are float, float16 or int32, not {dtype}",)
 
 
 def test_a_type_parameter_is_looked_up_in_the_definition() -> None:

@@ -110,13 +110,6 @@ def test_three_lines_are_a_file() -> None:
     assert {str(fact) for fact in found.rows[0].facts.values()} == {"not known"}
 
 
-def test_a_list_of_operators() -> None:
-    (row,) = parse_runtime("one", f'{FILE + ROW}operators = ["Abs", "Clip 6-12"]').rows
-    taken = [row.lacks(*pair) is None for pair in (("Abs", 20), ("Clip", 12), ("Clip", 13))]
-    assert taken == [True, True, False]
-    assert row.lacks("Erf", 13) == row.facts["operators"]
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

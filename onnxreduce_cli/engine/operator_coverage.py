@@ -1,0 +1,75 @@
+"""The operators of a converted model that a runtime is known to take, and those not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnx import NodeProto
+
+from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.engine.description import OperatorCoverage
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.targets.operators import Answer
+from onnxreduce_cli.targets.requirement import Target
+
+
+def operator_coverage(
+    target: Target, nodes: Iterable[NodeFacts], facts: Facts, opset: int
+) -> OperatorCoverage:
+    """Return what is known of a converted model's operators.
+
+    Args:
+        target: the runtime.
+        nodes: the nodes of the default domain, with facts.
+        facts: the facts of the source model, which has the same nodes of other domains.
+        opset: the opset of the default domain.
+    """
+    answers: dict[str, list[Answer]] = {}
+    for node in nodes:
+        op_type = node.node.op_type
+        found = answers.setdefault(op_type, [])
+        if not found:
+            found.append(target.answer("", op_type, opset))
+        if found[0].value == "taken if":
+            found.append(target.answer("", op_type, opset, node))
+    imports = {entry.domain: entry.version for entry in facts.model.opset_import}
+    for _, other in nodes_of_other_domains(facts):
+        domain, op_type = other.domain, other.op_type
+        if f"{domain}.{op_type}" not in answers:
+            answer = target.answer(domain, op_type, imports.get(domain, 0))
+            answers[f"{domain}.{op_type}"] = [answer]
+    conditions = {
+        name: tuple(
+            dict.fromkeys(
+                text
+                for answer in (found[1:] or found)
+                if answer.value == "taken if"
+                for text in answer.conditions
+            )
+        )
+        for name, found in answers.items()
+    }
+    sources = (answer.source for found in answers.values() for answer in found)
+    return OperatorCoverage(
+        target.label,
+        len(answers),
+        ", ".join(map(str, target.older_versions())),
+        _of_value("not known", answers),
+        tuple((name, texts) for name, texts in sorted(conditions.items()) if texts),
+        _of_value("runs on the CPU", answers),
+        tuple(dict.fromkeys(str(source) for source in sources if source is not None)),
+    )
+
+
+def _of_value(value: str, answers: dict[str, list[Answer]]) -> tuple[str, ...]:
+    return tuple(sorted(name for name, found in answers.items() if found[-1].value == value))
+
+
+def nodes_of_other_domains(facts: Facts) -> Iterator[tuple[Scope, NodeProto]]:
+    """Yield the nodes of other domains that call no function of the model, with their scopes."""
+    for scope in facts.scopes:
+        for node in scope.nodes:
+            if not is_default(node.domain) and facts.calls.function_of(node) is None:
+                yield scope, node
