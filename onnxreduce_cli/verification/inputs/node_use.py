@@ -13,6 +13,9 @@ from onnxreduce_cli.model.types.facts import Facts
 
 Dim = int | str | None
 
+#: Operators that read nothing but the shape of their input.
+OF_SHAPES = frozenset({"Shape", "Size"})
+
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:

@@ -41,7 +41,7 @@ class IntegerRange(NamedTuple):
 
 
 #: The inputs whose elements an operator passes on unchanged, by operator.
-_PASSING: dict[str, tuple[int, ...]] = {
+PASSING: dict[str, tuple[int, ...]] = {
     "Cast": (0,),
     "CastLike": (0,),
     "Compress": (0,),
@@ -239,7 +239,7 @@ def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[I
     """
     found_scopes = scopes(model)
     facts = Facts(model, found_scopes)
-    readers = _readers(found_scopes)
+    readers = readers_by_value(found_scopes)
     main = found_scopes[0]
     inner = {id(scope.container): scope for scope in found_scopes}
     result = {}
@@ -253,7 +253,7 @@ def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[I
 Readers = dict[tuple[int, str], list[tuple[Scope, NodeProto, int]]]
 
 
-def _readers(found: list[Scope]) -> Readers:
+def readers_by_value(found: list[Scope]) -> Readers:
     """Return the uses of each value, by its scope and name: scope, node, and input index."""
     readers: Readers = defaultdict(list)
     for scope in found:
@@ -291,14 +291,14 @@ def _follow(
             bound = None if role is None else role(NodeUse(node, scope, facts))
             if bound is not None:
                 found[bound] = None
-            if index in _PASSING.get(node.op_type, ()):
+            if index in PASSING.get(node.op_type, ()):
                 for output in node.output:
                     reach(scope, output)
-            _enter(node, index, inner, reach)
+            enter_body(node, index, inner, reach)
     return tuple(found)
 
 
-def _enter(
+def enter_body(
     node: NodeProto, index: int, inner: dict[int, Scope], reach: Callable[[Scope, str], None]
 ) -> None:
     """Follow a value that a Loop or Scan passes to its body."""

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from onnxreduce_cli.model.graph.values import is_float
 from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
+from onnxreduce_cli.verification.inputs.node_use import OF_SHAPES
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.divergence import InnerRunner, shared_values
-from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
+from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
 Array = npt.NDArray[Any]
 
