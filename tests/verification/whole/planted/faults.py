@@ -37,7 +37,7 @@ def _added(name: str, place: Any, value: float) -> Any:
     return edit
 
 
-def _swap(name: str, interface: str, body: str, old: str, new: str, **more: Any) -> Pair:
+def swap(name: str, interface: str, body: str, old: str, new: str, **more: Any) -> Pair:
     """Return a pair whose second body has `new` in place of `old`."""
     assert old in body, name
     return Pair(name, interface, body, body.replace(old, new), **more)
@@ -177,14 +177,14 @@ FAULTS = (
         weights=_SOFT_WEIGHTS,
         edit=_set("V", 11, 0),
     ),
-    _swap(
+    swap(
         "axis of Softmax",
         "float[N,3,4] x => float[N,3,4] y",
         "y = Softmax <axis = -1> (x)",
         "-1",
         "1",
     ),
-    _swap(
+    swap(
         "axis of LogSoftmax over the batch",
         "float[N,4] x => float[N,4] y",
         "y = LogSoftmax <axis = 1> (x)",
@@ -197,28 +197,28 @@ FAULTS = (
         "l = Constant <value_float = -4500.0> () h = Constant <value_float = 4500.0> () y = Clip (x, l, h)",
         "y = Identity (x)",
     ),
-    _swap(
+    swap(
         "upper bound of Clip",
         "float[N,3] x => float[N,3] y",
         "l = Constant <value_float = 0.0> () h = Constant <value_float = 6.0> () y = Clip (x, l, h)",
         "6.0",
         "6.5",
     ),
-    _swap(
+    swap(
         "bound of Clip behind a scale",
         "float[N,3] x => float[N,3] y",
         "k = Constant <value_float = 0.01> () a = Mul (x, k) l = Constant <value_float = -64.0> () h = Constant <value_float = 64.0> () b = Clip (a, l, h) y = Div (b, k)",
         "= 64.0",
         "= 66.0",
     ),
-    _swap(
+    swap(
         "threshold far away",
         "float[N,3] x => float[N,3] y",
         "t = Constant <value_float = 37.5> () z = Constant <value_float = 0.0> () c = Greater (x, t) y = Where (c, x, z)",
         "37.5",
         "38.5",
     ),
-    _swap(
+    swap(
         "threshold behind an affine map",
         "float[N,3,4,4] x => float[N,3,4,4] y",
         "d = Sub (x, mean) n = Div (d, std) t = Constant <value_float = 2.0> () c = Less (n, t) y = Where (c, n, t)",
@@ -226,20 +226,20 @@ FAULTS = (
         "2.1",
         weights=_PIXELS,
     ),
-    _swap(
+    swap(
         "rare integer",
         "int64[N,S] ids => float[N,S] y",
         "k = Constant <value_int = 1017> () c = Equal (ids, k) y = Cast <to = 1> (c)",
         "1017",
         "1018",
     ),
-    _swap(
+    swap(
         "branches swapped", "float[N,4] x => float[N,4] y", _EDGE_IF, "p = Abs (x)", "p = Tanh (x)"
     ),
-    _swap("threshold of If", "float[N,4] x => float[N,4] y", _EDGE_IF, "50.0", "53.0"),
-    _swap("If in If", "float[N,4] x => float[N,4] y", _NESTED_IF, "pp = Neg (x)", "pp = Abs (x)"),
-    _swap("If on a size", "float[N,4] x => float[N,4] y", _SHAPE_IF, "a = Abs (x)", "a = Neg (x)"),
-    _swap(
+    swap("threshold of If", "float[N,4] x => float[N,4] y", _EDGE_IF, "50.0", "53.0"),
+    swap("If in If", "float[N,4] x => float[N,4] y", _NESTED_IF, "pp = Neg (x)", "pp = Abs (x)"),
+    swap("If on a size", "float[N,4] x => float[N,4] y", _SHAPE_IF, "a = Abs (x)", "a = Neg (x)"),
+    swap(
         "epsilon of LayerNormalization",
         "float[N,8] x => float[N,8] y",
         "y = LayerNormalization <epsilon = 0.00001> (x, g, h)",
@@ -314,14 +314,14 @@ FAULTS = (
         "t = Constant <value = int32 {2}> () y = Div (x, t)",
         "h = Constant <value_float = 0.5> () a = Cast <to = 1> (x) b = Mul (a, h) c = Floor (b) y = Cast <to = 6> (c)",
     ),
-    _swap(
+    swap(
         "fmod",
         "int32[N] x => int32[N] y",
         "t = Constant <value = int32 {7}> () y = Mod <fmod = 0> (x, t)",
         "fmod = 0",
         "fmod = 1",
     ),
-    _swap(
+    swap(
         "mask of bits",
         "int32[N] x => int32[N] y",
         "t = Constant <value = int32 {4095}> () y = BitwiseAnd (x, t)",
@@ -373,15 +373,15 @@ FAULTS = (
         },
         edit=_set("z", (), 127),
     ),
-    _swap(
+    swap(
         "last round of a Loop",
         "float[N,3] x => float[N,3] y",
         _LOOP,
         "w = Add (u, h)",
         "w = Sub (u, h)",
     ),
-    _swap("condition of a Loop", "float[3] x => float[3] y", _LOOP_STOP, "1500.0", "1800.0"),
-    _swap(
+    swap("condition of a Loop", "float[3] x => float[3] y", _LOOP_STOP, "1500.0", "1800.0"),
+    swap(
         "state of a Scan",
         "float[3] x, float[T,3] z => float[3] y, float[T,3] ys",
         _SCAN,
@@ -394,7 +394,7 @@ FAULTS = (
         "a = local.leaky (x) y = Neg (a)",
         functions=(_LEAKY, _LEAKY.replace("0.1", "0.11")),
     ),
-    _swap(
+    swap(
         "mask of attention",
         _ATTENTION_TYPES,
         _ATTENTION,
@@ -409,7 +409,7 @@ FAULTS = (
         weights=_ATTENTION_WEIGHTS,
         edit=_negated("K", 3, 3),
     ),
-    _swap(
+    swap(
         "scale of attention",
         _ATTENTION_TYPES,
         _ATTENTION,
@@ -431,7 +431,7 @@ FAULTS = (
         weights=_LSTM_WEIGHTS,
         edit=_negated("R", 0, 5, 2),
     ),
-    _swap(
+    swap(
         "reset gate of GRU",
         "float[T,N,3] x => float[T,1,N,4] y",
         _GRU,
@@ -466,7 +466,7 @@ FAULTS = (
         "t = Constant <value_int = 20> () r = Mod (ids, t) y = Gather (E, r)",
         weights="E[20,4]",
     ),
-    _swap(
+    swap(
         "padding of an embedding",
         "int64[N,S] ids => float[N,S,4] y",
         "e = Gather (E, ids) p = Constant <value_int = 0> () c = Equal (ids, p) a = Constant <value_ints = [-1]> () u = Unsqueeze (c, a) z = Constant <value_float = 0.0> () y = Where (u, z, e)",
@@ -474,44 +474,44 @@ FAULTS = (
         "y = Identity (e)",
         weights="E[40,4]",
     ),
-    _swap(
+    swap(
         "TopK of the smallest",
         "float[N,9] x => float[N,3] y, int64[N,3] i",
         "k = Constant <value_ints = [3]> () y, i = TopK <largest = 1> (x, k)",
         "largest = 1",
         "largest = 0",
     ),
-    _swap(
+    swap(
         "the last of equal elements",
         "float[N,6] x => int64[N] y",
         "r = Round (x) y = ArgMax <axis = 1, keepdims = 0, select_last_index = 0> (r)",
         "index = 0",
         "index = 1",
     ),
-    _swap(
+    swap(
         "axis of ArgMax",
         "float[N,3,3] x => int64[N,3] y",
         "y = ArgMax <axis = 1, keepdims = 0> (x)",
         "axis = 1",
         "axis = 2",
     ),
-    _swap("IoU of NonMaxSuppression", _NMS_TYPES, _NMS, "0.5", "0.8"),
-    _swap("scores of NonMaxSuppression", _NMS_TYPES, _NMS, "0.3", "0.4"),
-    _swap(
+    swap("IoU of NonMaxSuppression", _NMS_TYPES, _NMS, "0.5", "0.8"),
+    swap("scores of NonMaxSuppression", _NMS_TYPES, _NMS, "0.3", "0.4"),
+    swap(
         "rounding of Resize",
         "float[N,2,5,7] x => float[N,2,A,B] y",
         _RESIZE,
         '"floor"',
         '"round_prefer_floor"',
     ),
-    _swap(
+    swap(
         "coordinates of Resize",
         "float[N,2,5,7] x => float[N,2,A,B] y",
         _RESIZE.replace("nearest", "linear", 1),
         '"asymmetric"',
         '"half_pixel"',
     ),
-    _swap(
+    swap(
         "pads of Conv",
         "float[N,3,6,6] x => float[N,4,6,6] y",
         "y = Conv <pads = [1, 1, 1, 1]> (x, W)",
@@ -526,21 +526,21 @@ FAULTS = (
         weights="W[8,3,3,3] c[8] V[5,8,3,3]",
         edit=_negated("W", 4, 1, 2, 2),
     ),
-    _swap(
+    swap(
         "padding in AveragePool",
         "float[N,2,6,6] x => float[N,2,6,6] y",
         "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 0> (x)",
         "pad = 0",
         "pad = 1",
     ),
-    _swap(
+    swap(
         "mode of Pad",
         "float[N,4,4] x => float[N,6,6] y",
         'p = Constant <value_ints = [0, 1, 1, 0, 1, 1]> () y = Pad <mode = "reflect"> (x, p)',
         "reflect",
         "edge",
     ),
-    _swap(
+    swap(
         "axis of ReduceMean",
         "float[N,3,3] x => float[N,3] y",
         "a = Constant <value_ints = [1]> () y = ReduceMean <keepdims = 0> (x, a)",
@@ -554,49 +554,49 @@ FAULTS = (
         'y = Gelu <approximate = "tanh"> (x)',
         opsets='"" : 20',
     ),
-    _swap(
+    swap(
         "slope",
         "float[N,4] x => float[N,4] y",
         "y = LeakyRelu <alpha = 0.01> (x)",
         "0.01",
         "0.0103",
     ),
-    _swap(
+    swap(
         "HardSigmoid of Keras",
         "float[N,4] x => float[N,4] y",
         "y = HardSigmoid <alpha = 0.2> (x)",
         "0.2",
         "0.1666667",
     ),
-    _swap(
+    swap(
         "equality at a limit",
         "float[N,4] x => bool[N,4] y",
         "t = Constant <value_float = 2.5> () y = Less (x, t)",
         "Less",
         "LessOrEqual",
     ),
-    _swap(
+    swap(
         "equality at zero",
         "int32[N,4] x => bool[N,4] y",
         "t = Constant <value = int32 {0}> () y = Greater (x, t)",
         "Greater",
         "GreaterOrEqual",
     ),
-    _swap(
+    swap(
         "equality behind steps",
         "float[N,4] x => bool[N,4] y",
         "k = Constant <value_float = 3.0> () m = Constant <value_float = 18.0> () a = Sub (x, k) b = Mul (a, k) y = GreaterOrEqual (b, m)",
         "GreaterOrEqual",
         "Greater",
     ),
-    _swap(
+    swap(
         "stop word",
         "string[N] x => string[A] y",
         'y = StringNormalizer <stopwords = ["the", "stop"], is_case_sensitive = 1> (x)',
         '"stop"',
         '"stops"',
     ),
-    _swap(
+    swap(
         "key of LabelEncoder",
         "int64[N] x => float[N] y",
         "y = ai.onnx.ml.LabelEncoder <keys_int64s = [1000, 2000, 3000], values_floats = [1.0, 2.0, 3.0], default_float = 0.0> (x)",
@@ -604,7 +604,7 @@ FAULTS = (
         "2001",
         opsets=_ML,
     ),
-    _swap(
+    swap(
         "word of LabelEncoder",
         "string[N] x => int64[N] y",
         'y = ai.onnx.ml.LabelEncoder <keys_strings = ["red", "green", "blue"], values_int64s = [1, 2, 3], default_int64 = 9> (x)',
@@ -612,7 +612,7 @@ FAULTS = (
         '"grün"',
         opsets=_ML,
     ),
-    _swap("threshold of a tree", "float[N,2] x => float[N,1] y", _TREE, "37.5", "38.0", opsets=_ML),
+    swap("threshold of a tree", "float[N,2] x => float[N,1] y", _TREE, "37.5", "38.0", opsets=_ML),
     Pair(
         "bias in float16",
         "float16[N,4] x => float16[N,4] y",
@@ -634,43 +634,43 @@ FAULTS = (
         weights={"c": np.array(0.1)},
         edit=_set("c", (), np.float32(0.1)),
     ),
-    _swap("Xor / Or", "bool[N,5] x, bool[N,5] z => bool[N,5] y", "y = Xor (x, z)", "Xor", "Or"),
-    _swap(
+    swap("Xor / Or", "bool[N,5] x, bool[N,5] z => bool[N,5] y", "y = Xor (x, z)", "Xor", "Or"),
+    swap(
         "exclusive CumSum",
         "float[N,5] x => float[N,5] y",
         "a = Constant <value_int = 1> () y = CumSum <exclusive = 0> (x, a)",
         "= 0>",
         "= 1>",
     ),
-    _swap(
+    swap(
         "values added where indices repeat",
         "float[N,6] x, int64[N,4] i, float[N,4] u => float[N,6] y",
         'y = ScatterElements <axis = 1, reduction = "add"> (x, i, u)',
         "add",
         "none",
     ),
-    _swap(
+    swap(
         "axis of GatherElements",
         "float[3,3] x, int64[3,3] i => float[3,3] y",
         "y = GatherElements <axis = 0> (x, i)",
         "axis = 0",
         "axis = 1",
     ),
-    _swap(
+    swap(
         "order of Transpose",
         "float[N,3,3] x => float[N,3,3] y",
         "y = Transpose <perm = [0, 2, 1]> (x)",
         "[0, 2, 1]",
         "[0, 1, 2]",
     ),
-    _swap(
+    swap(
         "order of Concat",
         "float[N,2] x, float[N,2] z => float[N,4] y",
         "y = Concat <axis = 1> (x, z)",
         "(x, z)",
         "(z, x)",
     ),
-    _swap(
+    swap(
         "start of Slice",
         "float[N,8] x => float[N,3] y",
         "s = Constant <value_ints = [1]> () e = Constant <value_ints = [7]> () a = Constant <value_ints = [1]> () t = Constant <value_ints = [2]> () y = Slice (x, s, e, a, t)",
@@ -689,14 +689,14 @@ FAULTS = (
         },
         edit=_set("v", 3, 4.2),
     ),
-    _swap(
+    swap(
         "padding of GridSample",
         "float[N,2,4,4] x, float[N,3,3,2] grid => float[N,2,3,3] y",
         'y = GridSample <padding_mode = "zeros"> (x, grid)',
         "zeros",
         "border",
     ),
-    _swap(
+    swap(
         "diagonal of Trilu",
         "float[N,4,4] x => float[N,4,4] y",
         "k = Constant <value_int = 1> () y = Trilu (x, k)",
@@ -731,14 +731,14 @@ FAULTS = (
         weights="p[4,1]",
         edit=_added("p", 1, 0.01),
     ),
-    _swap(
+    swap(
         "steep gate",
         "float[N,3] x => float[N,3] y",
         "l = Constant <value_float = 12.0> () k = Constant <value_float = 50.0> () a = Sub (x, l) b = Mul (a, k) c = Sigmoid (b) y = Mul (c, x)",
         "12.0",
         "12.5",
     ),
-    _swap(
+    swap(
         "saturation of Softplus",
         "float[N,3] x => float[N,3] y",
         "y = Softplus (x)",
