@@ -53,15 +53,23 @@ _LEVELLING = {
 #: Operators of single elements, through which a limit is passed on as it is.
 _KEEPING = _AT_ZERO | _LIMITING | _STEPS | {
     "Cast", "CastLike", "Dropout", "HardSigmoid", "HardSwish", "Identity", "Pad", "Round",
-    "Slice", "ThresholdedRelu",
+    "Shrink", "Slice", "ThresholdedRelu",
 }  # fmt: skip
 
 #: Operators that take integers of any value.
-_OF_ANY_INTEGERS = _COMPARISONS | _LIMITING | _BITS | {
-    "Abs", "Add", "And", "BitShift", "BitwiseNot", "Cast", "CastLike", "Concat",
-    "ConvInteger", "DequantizeLinear", "Flatten", "Identity", "MatMulInteger", "Mul", "Neg", "Not",
-    "Or", "QLinearConv", "QLinearMatMul", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Sign",
-    "Squeeze", "Sub", "Sum", "Transpose", "Unsqueeze", "Where", "Xor", "LabelEncoder",
+_OF_ANY_INTEGERS = _COMPARISONS | _LIMITING | _BITS | OF_SHAPES | {
+    "Abs", "Add", "And", "ArgMax", "ArgMin", "BitShift", "BitwiseNot", "Cast", "CastLike",
+    "Concat", "ConvInteger", "DequantizeLinear", "Expand", "Flatten", "Gather", "GatherElements",
+    "GatherND", "Identity", "LabelEncoder", "MatMulInteger", "Mul", "Neg", "NonZero", "Not", "Or",
+    "Pad", "QLinearConv", "QLinearMatMul", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape",
+    "Sign", "Slice", "Split", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose", "Unique",
+    "Unsqueeze", "Where", "Xor",
+}  # fmt: skip
+
+#: Operators that take negative integers too, but whose results the dtype must hold.
+_OF_SIGNED_INTEGERS = _OF_ANY_INTEGERS | {
+    "CumSum", "Einsum", "Gemm", "MatMul", "ReduceL1", "ReduceL2", "ReduceMean", "ReduceProd",
+    "ReduceSumSquare", "ScatterElements", "ScatterND",
 }  # fmt: skip
 
 _INVERSES: dict[str, Inverse] = {
@@ -95,12 +103,14 @@ class Decisions:
     Attributes:
         values: values at which single elements decide; arrays may have one for each channel.
         levels: ``max``, ``min`` or ``mean`` of all elements, and the value at which it decides.
-        free: whether integers may take any value.
+        any_integer: whether integers may take any value.
+        signed: whether integers may be negative.
     """
 
     values: list[Array] = field(default_factory=list)
     levels: list[tuple[str, float]] = field(default_factory=list)
-    free: bool = True
+    any_integer: bool = True
+    signed: bool = True
 
     def add(self, values: Array, level: str) -> None:
         """Add finite values."""
@@ -115,7 +125,8 @@ class Decisions:
         """Add what another model decides by."""
         self.values += other.values
         self.levels += [one for one in other.levels if one not in self.levels]
-        self.free = self.free and other.free
+        self.any_integer &= other.any_integer
+        self.signed &= other.signed
 
 
 class _Place(NamedTuple):
@@ -132,39 +143,6 @@ class _Place(NamedTuple):
     name: str
     inverse: Inverse
     level: str
-
-
-def decisions(model: ModelProto, names: Iterable[str]) -> dict[str, Decisions]:
-    """Find what inputs' elements decide by.
-
-    Args:
-        model: the model; its large tensors may be left out.
-        names: the inputs to follow.
-    """
-    walk = _Walk(model)
-    return {name: walk.follow([(walk.scopes[0], name)]) for name in names}
-
-
-def deciding_sizes(model: ModelProto) -> list[int]:
-    """Return the sizes that a model compares its inputs' sizes with."""
-    walk = _Walk(model)
-    starts = [
-        (scope, name)
-        for scope in walk.scopes
-        for node in scope.nodes
-        if node.op_type in OF_SHAPES
-        for name in node.output
-    ]
-    found = walk.follow(starts)
-    sizes = [value for array in found.values for value in array.reshape(-1).tolist()]
-    sizes += [value for _, value in found.levels]
-    return sorted(
-        {
-            round(size)
-            for size in (*sizes, *(value for _, value in found.levels))
-            if 0 < size <= _FEW
-        }
-    )
 
 
 def words(model: ModelProto) -> list[str]:
@@ -195,16 +173,39 @@ def _text(item: Any) -> str:
     return item.decode(errors="replace") if isinstance(item, bytes) else str(item)
 
 
-class _Walk:
-    """Follows values through a model."""
+class DecisionFinder:
+    """Finds what a model decides by.
+
+    Args:
+        model: the model; its large tensors may be left out.
+    """
 
     def __init__(self, model: ModelProto) -> None:
-        self.scopes = scopes(model)
-        self.facts = Facts(model, self.scopes)
-        self.readers = readers_by_value(self.scopes)
-        self.inner = {id(scope.container): scope for scope in self.scopes}
+        self._scopes = scopes(model)
+        self._facts = Facts(model, self._scopes)
+        self._readers = readers_by_value(self._scopes)
+        self._inner = {id(scope.container): scope for scope in self._scopes}
 
-    def follow(self, starts: Iterable[tuple[Scope, str]]) -> Decisions:
+    def of_input(self, name: str) -> Decisions:
+        """Return what the elements of an input decide by."""
+        return self._follow([(self._scopes[0], name)])
+
+    def sizes(self) -> list[int]:
+        """Return the sizes that sizes are compared with, or that a Slice cuts at."""
+        of_shapes: list[tuple[Scope, str]] = []
+        found: list[float] = []
+        for scope in self._scopes:
+            for node in scope.nodes:
+                if node.op_type in OF_SHAPES:
+                    of_shapes += [(scope, name) for name in node.output]
+                elif node.op_type == "Slice":
+                    found += _ends(NodeUse(node, scope, self._facts))
+        compared = self._follow(of_shapes)
+        found += [value for array in compared.values for value in array.reshape(-1).tolist()]
+        found += [value for _, value in compared.levels]
+        return sorted({round(size) for size in found if 0 < size <= _FEW})
+
+    def _follow(self, starts: Iterable[tuple[Scope, str]]) -> Decisions:
         """Return what the elements of some values decide by."""
         found = Decisions()
         waiting = [_Place(scope, name, _same, "") for scope, name in starts]
@@ -212,7 +213,7 @@ class _Walk:
         with np.errstate(all="ignore"):
             while waiting:
                 place = waiting.pop()
-                for scope, node, index in self.readers.get((id(place.scope), place.name), ()):
+                for scope, node, index in self._readers.get((id(place.scope), place.name), ()):
                     for after in self._through(found, place, scope, node, index):
                         if after.name and (id(after.scope), after.name) not in seen:
                             seen.add((id(after.scope), after.name))
@@ -224,21 +225,22 @@ class _Walk:
     ) -> list[_Place]:
         """Add what a node decides by; return the values through which to go on."""
         after: list[_Place] = []
-        function = self.facts.calls.function_of(node)
+        function = self._facts.calls.function_of(node)
         if function is not None:
-            body = self.inner.get(id(function))
+            body = self._inner.get(id(function))
             if body is not None and index < len(function.input):
                 after.append(place._replace(scope=body, name=function.input[index]))
-            found.free = False
             return after
-        use = NodeUse(node, scope, self.facts)
-        found.free = found.free and node.op_type in _OF_ANY_INTEGERS
+        use = NodeUse(node, scope, self._facts)
+        if node.op_type not in _OF_ANY_INTEGERS and use.takes_integers(index):
+            found.any_integer = False
+            found.signed &= node.op_type in _OF_SIGNED_INTEGERS
         for values in _limits(use, index):
             found.add(np.asarray(place.inverse(np.asarray(values, np.float64))), place.level)
         enter_body(
             node,
             index,
-            self.inner,
+            self._inner,
             lambda body, name: after.append(place._replace(scope=body, name=name)),
         )
         if not is_default(node.domain):
@@ -281,6 +283,22 @@ def _inverse(use: NodeUse, index: int) -> Inverse | None:
     return _same if passes or (op_type in _LEVELLING and not index) else None
 
 
+def _ends(use: NodeUse) -> Iterator[float]:
+    """Yield the ends at which a Slice cuts dimensions that are not fixed."""
+    dims = use.dims(0)
+    attributes = [use.attribute(name) for name in ("ends", "axes")]
+    ends, axes = (
+        _constant(use, place) if attribute is None else np.array(attribute.ints, np.float64)
+        for attribute, place in zip(attributes, (2, 3), strict=True)
+    )
+    if ends is None:
+        return
+    for place, end in enumerate(ends.reshape(-1).tolist()):
+        axis = place if axes is None or place >= axes.size else int(axes.reshape(-1)[place])
+        if dims is None or not (-len(dims) <= axis < len(dims) and isinstance(dims[axis], int)):
+            yield end
+
+
 def _of_sum(use: NodeUse) -> Inverse:
     """Return an element from the sum of all, as far as their number is known."""
     dims = [dim for dim in use.dims(0) or () if isinstance(dim, int)]
@@ -313,11 +331,14 @@ def _limits(use: NodeUse, index: int) -> Iterator[Any]:
     op_type = use.node.op_type
     others = [n for n in range(len(use.node.input)) if n != index]
     constants = [array for n in others if (array := _constant(use, n)) is not None]
-    if op_type in _COMPARISONS or op_type in _LIMITING:
+    if op_type in _COMPARISONS or op_type in _LIMITING or (op_type == "OneHot" and not index):
         yield from constants
     elif op_type in ("Div", "Mod", *_BITS):
         for other in constants:
             yield from (other, -other, 2 * other + 1)
+    for attribute in use.node.attribute if op_type in _KEEPING else ():
+        if attribute.type == AttributeProto.FLOAT:
+            yield from (attribute.f, -attribute.f)
     if op_type in _LIMITS:
         yield from _LIMITS[op_type]
     elif op_type in _BY_ATTRIBUTES and not index:
@@ -328,22 +349,10 @@ def _limits(use: NodeUse, index: int) -> Iterator[Any]:
             yield from (*known.floats, *known.ints) or (known.f,)
 
 
-def _number(use: NodeUse, name: str, default: float) -> float:
-    found = use.attribute(name)
-    return default if found is None else found.f
-
-
-def _of_clip(use: NodeUse) -> Iterator[float]:
-    yield from (bound.f for name in ("min", "max") if (bound := use.attribute(name)) is not None)
-
-
 def _of_hard_sigmoid(use: NodeUse) -> Iterator[float]:
-    slope, start = _number(use, "alpha", 0.2), _number(use, "beta", 0.5)
+    alpha, beta = use.attribute("alpha"), use.attribute("beta")
+    slope, start = 0.2 if alpha is None else alpha.f, 0.5 if beta is None else beta.f
     yield from (-start / slope, (1 - start) / slope) if slope else ()
-
-
-def _of_thresholded_relu(use: NodeUse) -> Iterator[float]:
-    yield _number(use, "alpha", 1.0)
 
 
 def _of_cast(use: NodeUse) -> Iterator[float]:
@@ -383,15 +392,15 @@ _LIMITS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(_STEPS, (-2.0, -0.5, 0.5, 2.0)),
     "HardSwish": (-3.0, 3.0),
     "Round": _TIES,
+    "Shrink": (-0.5, 0.5),
+    "ThresholdedRelu": (1.0,),
 }
 
 #: The limits of operators that depend on attributes and constants.
 _BY_ATTRIBUTES: dict[str, Callable[[NodeUse], Iterator[Any]]] = {
     "Cast": _of_cast,
-    "Clip": _of_clip,
     "HardSigmoid": _of_hard_sigmoid,
     "QuantizeLinear": _of_quantization,
-    "ThresholdedRelu": _of_thresholded_relu,
 }
 
 #: Operators of ai.onnx.ml, by their attributes with what inputs are compared with.

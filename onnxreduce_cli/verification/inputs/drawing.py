@@ -14,13 +14,9 @@ from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.graph.values import MOST_DIMS, Dims, from_proto, is_float, numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
-from onnxreduce_cli.verification.inputs.decisions import (
-    Decisions,
-    deciding_sizes,
-    decisions,
-    words,
-)
+from onnxreduce_cli.verification.inputs.decisions import DecisionFinder, Decisions, words
 from onnxreduce_cli.verification.inputs.profiles import (
+    BY_THE_MODEL,
     DECIDING,
     EXTREME,
     HALVES,
@@ -62,11 +58,10 @@ _ROWS, _MANY_ELEMENTS = (64, 16, 8, 4), 1 << 14
 _INDEX_SIZES = (8, 16, 32, 64)
 #: Elements of weights, or of one input, above which a model is large: each run takes long.
 _LARGE_WEIGHTS, _LARGE_INPUT = 1 << 18, 1 << 14
+#: The share of indices that count from the end, in the trials with such.
+_FROM_END = 0.3
 #: The most trials for what reductions of an input, or sizes, are compared with.
 _MOST_LEVELS, _MOST_SIZES = 4, 4
-
-
-_BY_THE_MODEL = frozenset({DECIDING, HALVES, EXTREME, SCALED, LEVEL})
 
 
 class Manner(NamedTuple):
@@ -154,12 +149,15 @@ class Drawer:
         return integer_ranges(self._source.skeleton, self._source.inputs)
 
     @cached_property
+    def _finders(self) -> list[DecisionFinder]:
+        return [DecisionFinder(source.skeleton) for source in self._sources]
+
+    @cached_property
     def _decisions(self) -> dict[str, Decisions]:
-        found = decisions(self._source.skeleton, self._source.inputs)
-        for other in self._sources[1:]:
-            for name, more in decisions(other.skeleton, other.inputs).items():
-                if name in found:
-                    found[name].merge(more)
+        found = {name: Decisions() for name in self._source.inputs}
+        for name, decisions in found.items():
+            for finder in self._finders:
+                decisions.merge(finder.of_input(name))
         return found
 
     @cached_property
@@ -173,7 +171,9 @@ class Drawer:
 
     @cached_property
     def _words(self) -> list[str]:
-        return list(dict.fromkeys(text for one in self._sources for text in words(one.skeleton)))
+        found = dict.fromkeys(text for one in self._sources for text in words(one.skeleton))
+        cases = (str, str.lower, str.upper, str.title)
+        return list(dict.fromkeys(case(text) for case in cases for text in found))
 
     @property
     def levels(self) -> int:
@@ -185,7 +185,7 @@ class Drawer:
         """Return choices on both sides of the sizes that the model compares its inputs' with."""
         if not any(key not in self.dims for key in self.symbols):
             return []
-        found = {size for source in self._sources for size in deciding_sizes(source.skeleton)}
+        found = {size for finder in self._finders for size in finder.sizes()}
         # Smaller ones are drawn anyway.
         sizes = sorted({size for one in found for size in (one, one + 1) if size > max(_ODD)})
         return [ShapeChoice(self.dims, size) for size in sizes[:_MOST_SIZES]]
@@ -353,7 +353,8 @@ class Drawer:
         if kind == "sequence_type":
             inner = proto.sequence_type.elem_type
             # Of sequences in sequences one each: their number would double with each level.
-            count = 2 if inner.HasField("tensor_type") else 1
+            tensors = 3 if manner.values in BY_THE_MODEL else 2
+            count = tensors if inner.HasField("tensor_type") else 1
             return [self._value(name, inner, choice, manner) for _ in range(count)]
         if kind != "tensor_type" or not proto.tensor_type.elem_type:
             raise InputError(f"inputs of the type of {name!r} cannot be drawn; give it")
@@ -381,16 +382,18 @@ class Drawer:
         if elem_type != TensorProto.STRING and dtype.kind != "b":
             limits = self._ranges.get(name)
             if limits:
-                drawn = _bounded(shape, dtype, limits, choice, rng)
+                drawn, high = _bounded(shape, dtype, limits, choice, rng), _ends(limits, choice)[1]
+                if values in (DECIDING, EXTREME) and all(bound.from_end for bound in limits):
+                    from_end = rng.random(shape) < _FROM_END
+                    drawn = np.where(from_end, drawn - (high + 1), drawn).astype(dtype)
                 if values == DECIDING:
                     # Indices beyond what is indexed, which the model brings within it.
-                    high = _ends(limits, choice)[1]
                     known = self._decisions.get(name, Decisions()).values
                     drawn = next_to(drawn, [v for v in known if np.max(v) >= high], rng)
                 return drawn
         if choice.integers is not None and dtype.kind in "iu":
             return np.full(shape, choice.integers, dtype)
-        if values in _BY_THE_MODEL:
+        if values in BY_THE_MODEL:
             return self._by_the_model(name, shape, elem_type, manner)
         if values != NEAR_CONSTANTS:
             return draw_array(shape, elem_type, values, rng, negative=negative)
@@ -410,7 +413,7 @@ class Drawer:
             return np.asarray(ordinary, object).reshape(shape)
         dtype, found = ordinary.dtype, self._decisions.get(name, Decisions())
         if dtype.kind in "bc":
-            return ordinary
+            return np.ones_like(ordinary) if values == EXTREME else ordinary
         if values == LEVEL and found.levels:
             place, above = divmod(manner.level, 2)
             level = found.levels[place % len(found.levels)]
@@ -427,13 +430,14 @@ class Drawer:
     @staticmethod
     def _integers(ordinary: Array, found: Decisions, values: str, rng: RandomArrays) -> Array:
         """Draw integers that the model bounds by no range."""
-        if not found.free:
-            known = [value for value in found.values if np.min(value) >= 1]
-            return next_to(ordinary, known, rng) if values == DECIDING else ordinary
-        if values == EXTREME:
+        drawn, known = ordinary, found.values
+        if found.any_integer and values == EXTREME:
             return extreme_integers(ordinary.shape, ordinary.dtype, rng)
-        signed = signed_integers(ordinary.shape, ordinary.dtype, rng)
-        return next_to(signed, found.values, rng) if values == DECIDING else signed
+        if found.signed:
+            drawn = signed_integers(ordinary.shape, ordinary.dtype, rng)
+        else:
+            known = [value for value in known if np.min(value) >= 1]
+        return next_to(drawn, known, rng) if values == DECIDING else drawn
 
     @cached_property
     def _widest(self) -> str:
@@ -517,8 +521,8 @@ def _bounded(
     count = math.prod(shape)
     if any(bound.unique for bound in limits) and count <= high - low + 1:
         drawn = low + rng.permutation(high - low + 1)[:count]
-    elif count > high - low:
-        # Each index at least once.
+    elif low == 0 and count > high:
+        # Each index at least once; counts have no 0.
         more = rng.integers(low, high + 1, (count - (high - low + 1),))
         drawn = np.concatenate([np.arange(low, high + 1), more])[rng.permutation(count)]
     else:

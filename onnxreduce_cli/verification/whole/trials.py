@@ -31,6 +31,7 @@ from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs.drawing import LARGEST, Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
+    BY_THE_MODEL,
     LEVEL,
     OF_LARGE,
     OF_MANY_ROWS,
@@ -240,11 +241,10 @@ def _wanted(drawer: Drawer, plan: list[_PlannedTrial], seed: int) -> Iterator[In
             continue
         if item.values == "given":
             choices = choices[:1]
-        by_the_model = item.values in OF_MANY_ROWS
-        before = drawer.many_rows(choices[0]) if by_the_model else []
+        before = drawer.many_rows(choices[0]) if item.values in OF_MANY_ROWS else []
         draw = _Draw(drawer, item, rng)
         # Where the model does not accept such values, ordinary ones take their place.
-        times = 2 if by_the_model or item.values == LEVEL else 1
+        times = 2 if item.values in BY_THE_MODEL else 1
         yield InputRequest(item.values, choices, draw, times, before)
 
 

@@ -6,12 +6,16 @@ import sys
 
 from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.verification.whole.planted.faults import FAULTS
+from tests.verification.whole.planted.further import FURTHER_FAULTS, FURTHER_REWRITES
 from tests.verification.whole.planted.rewrites import REWRITES
 
 
 def main(seeds: int) -> None:
     """Print what is missed and what raises an alarm, and with how many seeds."""
-    for kind, pairs, wanted in (("missed", FAULTS, False), ("alarms", REWRITES, True)):
+    for kind, pairs, wanted in (
+        ("missed", FAULTS + FURTHER_FAULTS, False),
+        ("alarms", REWRITES + FURTHER_REWRITES, True),
+    ):
         wrong = {pair.name: 0 for pair in pairs}
         for seed in range(seeds):
             count = 0

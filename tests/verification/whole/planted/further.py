@@ -298,7 +298,9 @@ FURTHER_REWRITES = (
         "y = ConvTranspose (x, W)",
         "y = Conv <pads = [2, 2]> (x, V)",
         weights={
-            "W": (_KERNEL := np.random.default_rng(20).standard_normal((2, 2, 3)).astype(np.float32)),
+            "W": (
+                _KERNEL := np.random.default_rng(20).standard_normal((2, 2, 3)).astype(np.float32)
+            ),
             "V": np.ascontiguousarray(_KERNEL.transpose(1, 0, 2)[:, :, ::-1]),
         },
     ),

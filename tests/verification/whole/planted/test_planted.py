@@ -6,6 +6,7 @@ import pytest
 
 from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.verification.whole.planted.faults import FAULTS
+from tests.verification.whole.planted.further import FURTHER_FAULTS, FURTHER_REWRITES
 from tests.verification.whole.planted.rewrites import REWRITES
 
 _SEEDS = [pytest.param(seed, marks=[pytest.mark.matrix] if seed else []) for seed in range(10)]
@@ -13,11 +14,13 @@ _SEEDS = [pytest.param(seed, marks=[pytest.mark.matrix] if seed else []) for see
 
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_nine_of_ten_faults_are_caught_with_each_seed(seed: int) -> None:
-    missed = [pair.name for pair in FAULTS if verify(*pair.models(), seed=seed).exit_code != 1]
-    assert len(missed) <= len(FAULTS) // 10, missed
+    faults = FAULTS + FURTHER_FAULTS
+    missed = [pair.name for pair in faults if verify(*pair.models(), seed=seed).exit_code != 1]
+    assert len(missed) <= len(faults) // 10, missed
 
 
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_no_harmless_rewrite_raises_an_alarm(seed: int) -> None:
-    alarms = [pair.name for pair in REWRITES if verify(*pair.models(), seed=seed).exit_code]
+    rewrites = REWRITES + FURTHER_REWRITES
+    alarms = [pair.name for pair in rewrites if verify(*pair.models(), seed=seed).exit_code]
     assert not alarms
