@@ -23,6 +23,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     LEVEL,
     NEAR_CONSTANTS,
     ORDINARY,
+    PROFILES,
     SCALED,
     ZEROS,
     beyond,
@@ -30,6 +31,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     extreme_integers,
     halves,
     next_to,
+    one_next_to,
     outliers,
     scaled_rows,
     signed_integers,
@@ -418,6 +420,9 @@ class Drawer:
             place, above = divmod(manner.level, 2)
             level = found.levels[place % len(found.levels)]
             return beyond(shape, dtype, level, bool(above), rng)
+        if ordinary.size == 1 and found.values and values in PROFILES:
+            # As there is one element, each trial has one of the values, or is next to it.
+            return one_next_to(ordinary, found.values, PROFILES.index(values))
         if dtype.kind in "iu":
             return self._integers(ordinary, found, values, rng)
         if values == DECIDING:

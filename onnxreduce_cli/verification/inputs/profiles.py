@@ -39,7 +39,7 @@ OF_LARGE = 6
 BY_THE_MODEL = frozenset({DECIDING, HALVES, EXTREME, SCALED, LEVEL})
 
 #: Profiles of which many rows see more than few.
-OF_MANY_ROWS = BY_THE_MODEL - {LEVEL} | {SPECIAL}
+OF_MANY_ROWS = BY_THE_MODEL - {LEVEL} | {SPECIAL, UNUSUAL}
 
 _STRINGS = ("", "a", "word", "Word two", "été", "日本", "0")
 
@@ -239,6 +239,23 @@ def next_to(array: Array, values: list[Array], rng: RandomArrays, share: float =
     array = array.copy()
     array[picked] = mixed[picked].astype(array.dtype)
     return array
+
+
+def one_next_to(array: Array, values: list[Array], number: int) -> Array:
+    """Put a value, or a number next to one, in the place of the only element of a tensor.
+
+    Args:
+        array: the tensor.
+        values: the values.
+        number: each gives the next in turn.
+    """
+    flat = np.concatenate([value.reshape(-1) for value in values])
+    step = 1.0 if array.dtype.kind in "iu" else 1e-3 * np.maximum(1.0, np.abs(flat))
+    chosen = np.concatenate([flat, flat + step, flat - step])
+    value = chosen[number % chosen.size]
+    info = iinfo(array.dtype) if array.dtype.kind in "iu" else finfo(array.dtype)
+    fits = float(info.min) <= value < float(info.max)
+    return np.full_like(array, value) if fits else array
 
 
 def beyond(
