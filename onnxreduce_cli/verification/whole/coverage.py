@@ -25,6 +25,9 @@ Array = npt.NDArray[Any]
 #: Values that recur in other shapes, such as a bias; fewer of them may be zeros and ones.
 _DISTINCT = 3
 
+#: In so many trials integers do not recur by chance.
+_OFTEN = 3
+
 #: How often values further away are compared, each time twice as far.
 _ROUNDS = 12
 
@@ -125,10 +128,13 @@ def void_of(values: Sequence[Any]) -> str:
 
 
 def _same(arrays: Sequence[Array]) -> bool:
-    """Return whether floats are the same in all trials: they do not depend on what was drawn."""
+    """Return whether numbers are the same in all trials: they do not depend on what was drawn."""
     first = arrays[0]
     if not is_float(first.dtype):
-        return False
+        is_integer = first.dtype.kind in "iu"
+        return (
+            is_integer and len(arrays) >= _OFTEN and all(np.array_equal(first, a) for a in arrays)
+        )
     known = np.unique(first)
     for other in arrays[1:]:
         if other.shape == first.shape:

@@ -37,6 +37,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     OF_MANY_ROWS,
     ORDINARY,
     PROFILES,
+    UNUSUAL,
     profiles,
 )
 from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
@@ -66,9 +67,13 @@ class Trials:
         progress: called with the steps done, the steps in all, and the current one.
         casting: whether the second model may take and give other dtypes than the first.
         runs: the runs, one for each set of inputs.
+        uncounted: runs on special values, by which the models are not judged.
         random: the outputs that are random, which are not compared.
         reasons: why an executor could not run a model at all.
         unfit: the advice where no executor accepts any inputs; empty where one does.
+        not_run: the first model's subgraphs that the NumPy executor has not run, as node's name and
+            attribute.
+        is_large: whether a run takes long.
     """
 
     sources: dict[Side, ModelSource]
@@ -77,9 +82,12 @@ class Trials:
     progress: Progress | None = None
     casting: bool = False
     runs: list[Run] = field(default_factory=list)
+    uncounted: list[Run] = field(default_factory=list)
     random: set[str] = field(default_factory=set)
     reasons: dict[RunKey, str] = field(default_factory=dict)
     unfit: str = ""
+    not_run: list[tuple[str, str]] = field(default_factory=list)
+    is_large: bool = False
     _done: int = 0
 
     @property
@@ -104,6 +112,11 @@ class Trials:
         others = [source for side, source in self.sources.items() if side is not Side.REFERENCE]
         drawer = Drawer(reference, dims, others)
         plan = _plan(given, drawer, reference, trials, special)
+        self.is_large = drawer.is_large
+        if others and trials is None and not special and not self.is_large:
+            plan += [
+                _PlannedTrial(item.given, UNUSUAL) for item in plan if item.values == ORDINARY
+            ][:1]
         if not all(item.given for item in plan):
             # Raised before an executor opens the model, which may take as much memory.
             choices = list(drawer.choices(0, RandomArrays(seed)))
@@ -113,7 +126,9 @@ class Trials:
         total = len(self.sources) * len(self.executors) * len(plan)
         searches = (self._drawn(name, drawer, plan, seed, total) for name in self.executors)
         complete = partial(self._complete, steps=len(plan), total=total)
-        self.runs = list(compare_models(searches, complete, self._judge, self.names))
+        runs = list(compare_models(searches, complete, self._judge, self.names))
+        self.runs = [run for run in runs if run.values != UNUSUAL]
+        self.uncounted = [run for run in runs if run.values == UNUSUAL and run.accepted]
         if not any(run.accepted for run in self.runs) and self.runs:
             self.unfit = _unfit(drawer, plan)
         if self.progress is not None:
@@ -144,7 +159,9 @@ class Trials:
 
         def draw() -> list[Run]:
             runner = open_isolated(source, executor)
-            return list(draw_runs(_wanted(drawer, plan, seed), partial(run_reference, runner)))
+            runs = list(draw_runs(_wanted(drawer, plan, seed), partial(run_reference, runner)))
+            self.not_run = runner.subgraphs_not_run()
+            return runs
 
         found = self._stage(key, draw, len(plan), total) or []
         if found and len(found) < sum(item.size is None for item in plan):
@@ -191,6 +208,8 @@ class Trials:
             if casting and outcome.values is not None:
                 outcome = outcome._replace(values=cast_values(outcome.values, first.outputs))
             found.append(outcome._replace(failure=short_message(outcome.failure, source)))
+        if source is first:
+            self.not_run = runner.subgraphs_not_run()
         return found
 
     def trials(self) -> Iterator[Trial]:

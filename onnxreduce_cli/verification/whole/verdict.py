@@ -27,6 +27,7 @@ from onnxreduce_cli.verification.whole.results import (
 )
 from onnxreduce_cli.verification.whole.rounding import Rounding
 from onnxreduce_cli.verification.whole.trials import Trials
+from onnxreduce_cli.verification.whole.unseen import fixed_branches, idle_weights
 
 #: The explanations, as reports give them.
 _NEAR_EQUAL, _ROUNDING = "near-equal values", "rounding"
@@ -98,6 +99,7 @@ class Verdict:
         equivalent = None if not known else all(known)
         failing = self._failing()
         covered = self._coverage() if equivalent else Coverage()
+        idle = self._idle_weights() if equivalent and not covered.void else []
         if covered.differing is not None:
             name, number = covered.differing
             equivalent, failing = False, (number, name, *self._runs_compared())
@@ -118,7 +120,7 @@ class Verdict:
             tuple(self._remarks()),
             equivalent,
             judged_by(comparisons, runs, self._pair) if known else "",
-            tuple(self._warnings(covered)),
+            (*self._warnings(covered), *(self._unseen(idle) if equivalent else ())),
             self._save(failing, save_failure),
         )
 
@@ -185,6 +187,41 @@ class Verdict:
         if found.differing is None:
             return found
         return replace(found, differing=(found.differing[0], numbers[found.differing[1]]))
+
+    def _idle_weights(self) -> list[str]:
+        """Return the weights on which no compared output depends in any trial."""
+        if self.ran.is_large:
+            return []
+        (side, executor), _ = self._runs_compared()
+        feeds = [
+            run.feeds for run in self.ran.runs if run.outcomes[side, executor].values is not None
+        ]
+        return idle_weights(self.ran.sources[side], executor, feeds, self._names)
+
+    def _unseen(self, idle: Sequence[str]) -> Iterator[str]:
+        """Yield warnings of what no trial shows."""
+        if idle:
+            names = listed([repr(name) for name in idle])
+            yield (
+                f"no output depends on {'weight' if len(idle) == 1 else 'weights'} {names} in any "
+                "trial: a difference there is not seen"
+            )
+        fixed = fixed_branches(self._reference) if self.ran.not_run else set()
+        not_run = [f"{part} of {node!r}" for node, part in self.ran.not_run if node not in fixed]
+        if not_run:
+            yield f"no trial runs {listed(not_run)}: a difference there is not seen"
+        differing = [
+            name
+            for run in self.ran.uncounted
+            for name, judgement in run.judgements.items()
+            if judgement.agree is False and any(map(_is_of_special_values, judgement.compared()))
+        ]
+        if differing:
+            names = listed([repr(name) for name in dict.fromkeys(differing)])
+            yield (
+                f"where inputs hold NaN or infinities, the models differ in {names}: "
+                "that counts with --special only"
+            )
 
     def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[Comparison]:
         """Yield the errors of each output between two runs, added up over trials, in order."""
@@ -305,6 +342,13 @@ class Verdict:
             )
         else:
             yield f"{text}, and no inner value that both models have covers more"
+
+
+def _is_of_special_values(compared: tuple[RunKey, RunKey, Errors]) -> bool:
+    """Return whether two models differ in where NaN and infinities are, or one fails on them."""
+    first, second, errors = compared
+    special = errors.nan_mismatches or errors.inf_mismatches or errors.problem
+    return first[0] is not second[0] and bool(special)
 
 
 class _Explanations:

@@ -295,7 +295,7 @@ def test_progress_is_told() -> None:
     seen: list[tuple[int, int, str]] = []
     verify(source(SUM), source(SUM), progress=lambda *args: seen.append(args))
     assert seen[0][0] == 0
-    assert seen[-1][:2] == (32, 32)
+    assert seen[-1][:2] == (36, 36)
     assert len(seen) == 5
 
 
