@@ -409,7 +409,10 @@ class Drawer:
         values, rng = manner.values, manner.rng
         ordinary = draw_array(shape, elem_type, ORDINARY, rng)
         if elem_type == TensorProto.STRING:
-            if self._words:
+            if self._words and ordinary.size == 1 and values in PROFILES:
+                chosen = self._words[PROFILES.index(values) % len(self._words)]
+                ordinary = np.full(shape, chosen, object)
+            elif self._words:
                 known = np.array(self._words, object)[rng.integers(0, len(self._words), shape)]
                 ordinary = np.where(rng.random(shape) < 0.6, known, ordinary)
             return np.asarray(ordinary, object).reshape(shape)

@@ -205,9 +205,9 @@ def outliers(shape: tuple[int, ...], dtype: np.dtype[Any], rng: RandomArrays) ->
 
 
 def scaled_rows(shape: tuple[int, ...], dtype: np.dtype[Any], rng: RandomArrays) -> Array:
-    """Draw floats of another scale in each row, from a hundredth to ten."""
+    """Draw floats of another scale in each row, from a ten-thousandth to ten."""
     rows = shape[:1] if len(shape) > 1 else ()
-    scales = 10.0 ** rng.uniform(-2, 1, rows)
+    scales = 10.0 ** rng.uniform(-4, 1, rows)
     scales = scales.reshape(rows + (1,) * (len(shape) - len(rows)))
     return np.asarray(rng.standard_normal(shape) * scales).astype(dtype)
 

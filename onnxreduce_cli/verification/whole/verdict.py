@@ -214,7 +214,7 @@ class Verdict:
             name
             for run in self.ran.uncounted
             for name, judgement in run.judgements.items()
-            if judgement.agree is False and any(map(_is_of_special_values, judgement.compared()))
+            if judgement.agree is False
         ]
         if differing:
             names = listed([repr(name) for name in dict.fromkeys(differing)])
@@ -342,13 +342,6 @@ class Verdict:
             )
         else:
             yield f"{text}, and no inner value that both models have covers more"
-
-
-def _is_of_special_values(compared: tuple[RunKey, RunKey, Errors]) -> bool:
-    """Return whether two models differ in where NaN and infinities are, or one fails on them."""
-    first, second, errors = compared
-    special = errors.nan_mismatches or errors.inf_mismatches or errors.problem
-    return first[0] is not second[0] and bool(special)
 
 
 class _Explanations:

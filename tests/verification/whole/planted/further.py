@@ -40,9 +40,9 @@ _TREE = (
     "target_treeids = [0, 0], target_nodeids = [1, 2], target_ids = [0, 0], "
     "target_weights = [1.0, 2.0]> (x)"
 )
-_IF_FLAG = (
-    "c = ReduceMax <keepdims = 0> (flags) y = If (c) <then_branch = t () => (float[N,3] p) "
-    "{ p = Softplus (x) }, else_branch = e () => (float[N,3] q) { q = Mish (x) }>"
+_IF = (
+    "y = If (c) <then_branch = t () => (float[N,3] p) { p = Softplus (x) }, "
+    "else_branch = e () => (float[N,3] q) { q = Mish (x) }>"
 )
 
 FURTHER_FAULTS = (
@@ -206,7 +206,7 @@ FURTHER_FAULTS = (
     swap(
         "a branch for one of many flags",
         "bool[8] flags, float[N,3] x => float[N,3] y",
-        _IF_FLAG.replace("ReduceMax <keepdims = 0> (flags)", "ReduceMin <keepdims = 0> (flags)"),
+        f"c = ReduceMin <keepdims = 0> (flags) {_IF}",
         "p = Softplus (x)",
         "p = Mish (x)",
         opsets='"" : 20',
@@ -257,6 +257,45 @@ FURTHER_FAULTS = (
         "y = ReduceMean (x, last)",
         "a = Cast <to = 1> (x) b = ReduceMean (a, last) c = Floor (b) y = Cast <to = 6> (c)",
         weights={"last": np.array([-1])},
+    ),
+    swap(
+        "far limit of a size",
+        "float[N,T,2] x => float[N,T,2] y",
+        "s = Shape <start = 1, end = 2> (x) k = Squeeze (s) t = Constant <value_int = 100> () "
+        f"c = Greater (k, t) {_IF.replace('N,3', 'N,T,2')}",
+        "p = Softplus (x)",
+        "p = Mish (x)",
+        opsets='"" : 20',
+    ),
+    swap(
+        "flag and threshold",
+        "bool flag, float[N,3] x => float[N,3] y",
+        "m = ReduceMax <keepdims = 0> (x) l = Constant <value_float = 3.5> () g = Greater (m, l) "
+        f"c = And (flag, g) {_IF}",
+        "p = Softplus (x)",
+        "p = Mish (x)",
+        opsets='"" : 20',
+    ),
+    swap(
+        "a mode by name",
+        "string kind, float[N,3] x => float[N,3] y",
+        f'k = Constant <value = string {{"train"}}> () c = Equal (kind, k) {_IF}',
+        "p = Softplus (x)",
+        "p = Mish (x)",
+        opsets='"" : 20',
+    ),
+    Pair(
+        "guard of a division",
+        "float[N,3] x => float[N,3] y",
+        "n = ReduceL2 (x, last) e = Constant <value_float = 0.001> () d = Max (n, e) y = Div (x, d)",
+        "n = ReduceL2 (x, last) e = Constant <value_float = 0.0001> () d = Max (n, e) y = Div (x, d)",
+        weights={"last": np.array([-1])},
+    ),
+    Pair(
+        "counts that reach 256",
+        "bool[N] x => uint8 y",
+        "c = Cast <to = 6> (x) s = ReduceSum <keepdims = 0> (c) y = Cast <to = 2> (s)",
+        "c = Cast <to = 6> (x) s = ReduceSum <keepdims = 0> (c) h = Constant <value = int32 {255}> () m = Min (s, h) y = Cast <to = 2> (m)",
     ),
 )
 
@@ -325,12 +364,10 @@ FURTHER_REWRITES = (
         },
     ),
     Pair(
-        "sum of squares in the dual order",
+        "sum of squares by MatMul",
         "float[N,16] x => float[N,1] y",
         "y = ReduceSumSquare (x, last)",
-        'y = Einsum <equation = "ni,nj->n"> (q, o)'.replace(
-            'Einsum <equation = "ni,nj->n"> (q, o)', "MatMul (q, o)"
-        ).replace("y = ", "q = Mul (x, x) y = "),
+        "q = Mul (x, x) y = MatMul (q, o)",
         weights={"last": np.array([-1]), "o": np.ones((16, 1), np.float32)},
     ),
     Pair(
