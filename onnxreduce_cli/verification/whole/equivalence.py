@@ -56,6 +56,7 @@ def verify(
     progress: Progress | None = None,
     labels: tuple[str, str] = ("", ""),
     casting: bool = False,
+    idle: bool = True,
 ) -> VerifyReport:
     """Compare two models, or one model in two executors, on the same inputs.
 
@@ -74,6 +75,7 @@ def verify(
         progress: called with the steps done, the steps in all, and the current one.
         labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
         casting: whether `b` may take and give other dtypes, to which inputs and outputs are cast.
+        idle: whether to look for weights on which no output depends.
 
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
@@ -90,7 +92,7 @@ def verify(
         return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
     ran = Trials(sources, tuple(executors), tolerance or Tolerance(), progress, casting)
     ran.run(_sets(inputs, sources[Side.REFERENCE]), dims, trials, seed, special)
-    return Verdict(ran).report(save_failure)
+    return Verdict(ran).report(save_failure, idle=idle)
 
 
 def _sources(

@@ -89,17 +89,18 @@ class Verdict:
         ]
         return all(found) if found else None
 
-    def report(self, save_failure: str | None) -> VerifyReport:
+    def report(self, save_failure: str | None, *, idle: bool = True) -> VerifyReport:
         """Return the report.
 
         Args:
             save_failure: a folder for the first inputs that differ; None to keep none.
+            idle: whether to look for weights on which no output depends.
         """
         known = [agree for agree in self._agreed.values() if agree is not None]
         equivalent = None if not known else all(known)
         failing = self._failing()
         covered = self._coverage() if equivalent else Coverage()
-        idle = self._idle_weights() if equivalent and not covered.void else []
+        weights = self._idle_weights() if idle and equivalent and not covered.void else []
         if covered.differing is not None:
             name, number = covered.differing
             equivalent, failing = False, (number, name, *self._runs_compared())
@@ -120,7 +121,7 @@ class Verdict:
             tuple(self._remarks()),
             equivalent,
             judged_by(comparisons, runs, self._pair) if known else "",
-            (*self._warnings(covered), *(self._unseen(idle) if equivalent else ())),
+            (*self._warnings(covered), *(self._unseen(weights) if equivalent else ())),
             self._save(failing, save_failure),
         )
 
@@ -198,13 +199,13 @@ class Verdict:
         ]
         return idle_weights(self.ran.sources[side], executor, feeds, self._names)
 
-    def _unseen(self, idle: Sequence[str]) -> Iterator[str]:
+    def _unseen(self, weights: Sequence[str]) -> Iterator[str]:
         """Yield warnings of what no trial shows."""
-        if idle:
-            names = listed([repr(name) for name in idle])
+        if weights:
+            noun = "weight" if len(weights) == 1 else "weights"
+            names = listed([repr(name) for name in weights])
             yield (
-                f"no output depends on {'weight' if len(idle) == 1 else 'weights'} {names} in any "
-                "trial: a difference there is not seen"
+                f"no output depends on {noun} {names} in any trial: a difference there is not seen"
             )
         fixed = fixed_branches(self._reference) if self.ran.not_run else set()
         not_run = [f"{part} of {node!r}" for node, part in self.ran.not_run if node not in fixed]
