@@ -93,6 +93,9 @@ def test_a_table_of_tensorrt_is_read() -> None:
     assert found["", "Where"][0].conditions == ("table",)
     assert ("", "Det") not in found
     assert found["", "Reciprocal"] == [Row()], "its parser has it"
+    alone = tensorrt.facts(TABLE, None, "8.6")
+    assert alone["", "Where"][0].conditions == ()
+    assert ("", "Reciprocal") not in alone
 
 
 def test_a_restriction_that_is_new_fails() -> None:

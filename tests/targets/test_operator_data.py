@@ -220,6 +220,12 @@ def test_onnxruntime_casts_float16_to_float() -> None:
         ("tensorrt==8.0", "Einsum", 13, "not taken"),
         ("tensorrt==8.2", "Einsum", 13, "taken if"),
         ("tensorrt==8.6", "com.microsoft.Gelu", 1, "not known"),
+        ("tensorrt==10.12", "HannWindow", 17, "not taken"),
+        ("tensorrt==10.14", "HannWindow", 17, "taken"),
+        ("tensorrt==10.14", "RotaryEmbedding", 23, "not taken"),
+        ("tensorrt==10.15", "RotaryEmbedding", 23, "taken if"),
+        ("tensorrt==11.1", "Swish", 24, "taken"),
+        ("tensorrt==11.1", "QLinearConv", 13, "not taken"),
     ],
 )
 def test_known_facts(runtime: str, name: str, opset: int, expected: str) -> None:
