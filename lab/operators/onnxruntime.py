@@ -104,7 +104,8 @@ INTERNAL = {"MemcpyFromHost", "MemcpyToHost"}
 #: Domains of which it writes nodes itself.
 INTERNAL_DOMAINS = {"com.microsoft.nchwc", "com.ms.internal.nhwc", "com.microsoft.dml"}
 
-_OPEN = (1 << 31) - 1
+#: The last opset of a kernel that is open to the end.
+OPEN = (1 << 31) - 1
 
 
 class Kernel(NamedTuple):
@@ -174,7 +175,7 @@ def _opsets(text: str) -> tuple[int, int]:
     if text.startswith("["):
         first, last = re.fullmatch(r"\[(\d+), (\d+)\]", text).groups()
         return int(first), int(last)
-    return int(text.rstrip("+")), _OPEN if text.endswith("+") else int(text)
+    return int(text.rstrip("+")), OPEN if text.endswith("+") else int(text)
 
 
 def _types(text: str) -> dict[str, frozenset[str]]:
@@ -250,10 +251,10 @@ def opsets_of_kernel(kernel: Kernel) -> Iterator[tuple[int, int | None]]:
     first, last = kernel.opsets
     since = since_versions(kernel.domain, kernel.op_type)
     if not since:
-        yield first, None if last == _OPEN else last
+        yield first, None if last == OPEN else last
         return
     for index, version in enumerate(since):
-        if version == first or (last != _OPEN and first <= version <= last):
+        if version == first or (last != OPEN and first <= version <= last):
             later = since[index + 1 :]
             yield version, later[0] - 1 if later else None
 
