@@ -39,7 +39,7 @@ class Registry(NamedTuple):
         aliases: the operator that the source means, where it says otherwise; empty for none.
         made_up: operators that no onnx defines, which it takes in the default domain.
         complete: whether it names all operators of the default domain.
-        fallback: the runtime that runs what it does not name; may be empty.
+        fallback: the runtime that runs what a version does not name, where there is one.
         conditions: the words and the lines of code of each condition that rows name.
     """
 
@@ -50,7 +50,7 @@ class Registry(NamedTuple):
     aliases: Mapping[str, str] = {}
     made_up: frozenset[str] = frozenset()
     complete: bool = True
-    fallback: str = ""
+    fallback: Mapping[str, str] = {}
     conditions: Mapping[str, tuple[str, str]] = {}
 
 
@@ -358,14 +358,14 @@ REGISTRIES: Mapping[str, Registry] = {
         _commits_since("1.15"),
         r"^onnxruntime/core/providers/qnn/builder/op_builder_factory\.cc$",
         matches(r'Create\w+OpBuilder\("(\w+)"'),
-        fallback="onnxruntime",
+        fallback=dict.fromkeys(COMMITS, "onnxruntime"),
     ),
     "onnxruntime-xnnpack": Registry(
         _ONNXRUNTIME,
         _commits_since("1.13"),
         r"^onnxruntime/core/providers/xnnpack/xnnpack_execution_provider\.cc$",
         xnnpack,
-        fallback="onnxruntime",
+        fallback=dict.fromkeys(COMMITS, "onnxruntime"),
     ),
     "mnn": Registry(
         "alibaba/MNN",
@@ -482,7 +482,7 @@ def write_all(
                 f"{registry.repository} {where}, {commit if is_commit else tag}",
                 date,
                 ("ai.onnx",) if registry.complete else (),
-                registry.fallback,
+                registry.fallback.get(version, ""),
             )
             releases.append(Release(version, source, facts(registry, texts)))
             print(runtime, version, len(releases[-1].facts))

@@ -268,8 +268,8 @@ def _version_remark(known: Runtime, label: str, version: Version, row: VersionFa
     The operators have versions of their own, which may be more or fewer than the rows.
     """
     table = OperatorTable.load(known.name, version)
-    own_row = _holds_for_all_versions(row) or version.is_of(row.version)
-    if (own_row and table is None) or (table is not None and version.is_of(table.version)):
+    own_row = _is_own(version, row.version)
+    if (own_row and table is None) or (table is not None and _is_own(version, table.version)):
         return ""
     if table is None:
         return _older_version_remark(label, row.version, _later(known, row))
@@ -300,7 +300,16 @@ def _label(known: Runtime, row: VersionFacts) -> str:
 
 def _holds_for_all_versions(row: VersionFacts) -> bool:
     """Return whether a row holds for versions that have no number."""
-    return row.version == Version.of("0")
+    return row.version == _ALL_VERSIONS
+
+
+def _is_own(version: Version, known: Version) -> bool:
+    """Return whether what is known of a version is known of another."""
+    return known == _ALL_VERSIONS or version.is_of(known)
+
+
+#: The version of what holds for versions that have no number.
+_ALL_VERSIONS = Version.of("0")
 
 
 def facts_of_version(known: Runtime, version: Version) -> VersionFacts:
