@@ -611,6 +611,23 @@ def qnn(texts: Mapping[str, str]) -> Iterator[Named]:
             yield name, Row()
 
 
+def deepx(texts: Mapping[str, str]) -> Iterator[Named]:
+    """Yield the operators of DEEPX's tables, with the conditions of their lines as one."""
+    for cells in (cells for text in texts.values() for cells in _cells(text)):
+        name = re.match(r"([A-Z]\w+)", cells[0])
+        if name and len(cells) == 2:
+            free = re.match(r"No restrictions|Removed", cells[1])
+            yield name[1], Row(conditions=() if free else ("limits",))
+
+
+def axera(texts: Mapping[str, str]) -> Iterator[Named]:
+    """Yield the operators of AXERA's list, with the limits of their attributes as one."""
+    for cells in (cells for text in texts.values() for cells in _cells(text)):
+        if re.fullmatch(r"[A-Z]\w+", cells[0]) and cells[0] != "Operators":
+            limited = re.search(r"only|not supported|to:", cells[1], re.IGNORECASE)
+            yield cells[0], Row(conditions=("limits",) if limited else ())
+
+
 _PPLNN = {"0.6": "v0.6.3", "0.8": "v0.8.2", "0.9": "v0.9.2"}
 
 
@@ -691,6 +708,23 @@ DOCUMENTS: Mapping[str, Registry] = {
         {"1.2": "v1.2.5"},
         r"^docs/reference/onnx-opset14-support\.md$",
         axelera,
+        complete=False,
+        conditions=CONDITIONS,
+    ),
+    "deepx": Registry(
+        "DEEPX-AI/dx-compiler",
+        {"2.0": "v2.0.0", "2.1": "v2.1.0", "2.2": "v2.2.1", "2.3": "v2.3.1", "2.4": "v2.4.1"},
+        r"^source/docs/03_Building_Models\.md$",
+        deepx,
+        aliases={"Silu": ""},
+        conditions=CONDITIONS,
+    ),
+    "axera": Registry(
+        "AXERA-TECH/pulsar2-docs-en",
+        {"0": "83fa86a48"},
+        r"^source/appendix/op_support_list_ax650\.md$",
+        axera,
+        aliases={"InverseSigmoid": "", "Silu": "", "SpatialTransformer": "", "Topk": "TopK"},
         complete=False,
         conditions=CONDITIONS,
     ),
