@@ -120,6 +120,14 @@ def test_newer_versions_than_are_known(conditions: str) -> None:
     assert found.remark.endswith(" is newer than all that is known: taken for 1.32, the newest")
 
 
+@pytest.mark.parametrize("name", runtime_names())
+def test_each_runtime_says_that_a_version_is_newer_than_all_that_is_known(name: str) -> None:
+    newest = find_target(name).rows[-1].version
+    remark = find_target(f"{name}==99999999").remark
+    said = "is newer than all that is known" in remark or f"nothing is known of {name}" in remark
+    assert said == (str(newest) != "0")
+
+
 def test_tensorrt_between_10_1_and_10_14_is_taken_for_10_1() -> None:
     for version in ("10.2", "10.5", "10.13.3"):
         found = find_target(f"tensorrt=={version}")
