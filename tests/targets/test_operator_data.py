@@ -285,6 +285,8 @@ def test_onnxruntime_casts_float16_to_float() -> None:
         ("nnapi==1.24", "Einsum", 13, "runs on the CPU"),
         ("xnnpack==1.16", "AveragePool", 19, "runs on the CPU"),
         ("xnnpack==1.17", "AveragePool", 19, "taken"),
+        ("ncnn", "LayerNormalization", 17, "taken"),
+        ("ncnn", "Hardmax", 13, "not known"),
         ("onnx2ncnn==20260526", "Mul", 13, "taken"),
         ("onnx2ncnn==20260526", "Shape", 13, "taken if"),
         ("onnx2ncnn==20260526", "Einsum", 13, "not taken"),
