@@ -9,6 +9,7 @@ where = "onnx/onnx-tensorrt 8.2-GA docs/operators.md"
 date = "2022-03-15"
 complete = ["ai.onnx"]             # in these domains what has no row is not taken; none if left out
 fallback = "onnxruntime"           # what has no row there runs on the CPU, by that runtime's table
+                                   # of the same version, or of another: "onnxruntime==1.15"
 
 [dtypes]                           # names for sets of dtypes that rows repeat
 floats = "float float16"
@@ -129,7 +130,8 @@ class OperatorSource:
         source: the source.
         versions: the first and the last version, as indices of the file's versions.
         complete: the domains of which it names every operator that is taken.
-        fallback: the runtime whose kernels run what it does not name; may be empty.
+        fallback: the runtime whose kernels run what it does not name, with its version if that is
+            not the same; may be empty.
     """
 
     source: Source
@@ -244,7 +246,8 @@ class OperatorTable:
         self, domain: str, op_type: str, opset: int | None, node: NodeFacts | None
     ) -> Answer:
         """Return what becomes of an operator that is not taken, where another runtime helps out."""
-        other = OperatorTable.load(self._read.fallback, self.wanted)
+        name, _, version = self._read.fallback.partition("==")
+        other = OperatorTable.load(name, Version.of(version) if version else self.wanted)
         found = other.answer(domain, op_type, opset, node) if other else Answer("not known")
         if found.value in ("not taken", "not known"):
             return found
