@@ -5,11 +5,7 @@ exported and as converted for that runtime, one process for each; with `--whole`
 of `tests/data/exports` and the models of `shipped.py`, also at some opsets. A folder for each
 runtime is made in `.lab/`, or where the environment variable ONNXREDUCE_LAB says.
 
-A new version of a runtime gets its rows in `docs/measured.md` by:
-
-    python -m lab NAME==VERSION --output lab/matrix.json
-    python -m lab NAME==VERSION --whole --output lab/whole.json
-    python -m lab.matrix
+`python -m lab NAME==VERSION --record` writes the rows of a version into `docs/measured.md`.
 
 The exit code is 1 if a runtime computes wrong what was converted for it, no longer takes what it
 took as exported, or makes of a small model something else than `onnxreduce_cli/targets/data` says;
@@ -30,7 +26,18 @@ from onnx import ModelProto
 
 from lab.cases import Case, cases, whole_cases
 from lab.installing import Installed, NoProgramError, NotThereError, install
-from lab.matrix import BLOCKED, BY_HAND, NOT_RUN, Result, counts, merge, read
+from lab.matrix import (
+    BLOCKED,
+    BY_HAND,
+    MATRIX,
+    NOT_RUN,
+    WHOLE,
+    Result,
+    counts,
+    merge,
+    read,
+    write_document,
+)
 from lab.predict import predicted
 from lab.running import Told, is_coarse, told
 from onnxreduce_cli import ConversionError, convert
@@ -157,12 +164,21 @@ def main() -> int:
     parser.add_argument("--whole", action="store_true", help="run whole models instead")
     parser.add_argument("--converted", action="store_true", help="run none as exported")
     parser.add_argument("--output", type=Path, help="a JSON file that the results are added to")
-    parser.add_argument("--missing", action="store_true", help="leave out what that file has")
-    options = parser.parse_args()
-    bad, ran = False, 0
-    given = (
-        dict(whole_cases(options.only)) if options.whole else cases(options.only, options.graphs)
+    parser.add_argument(
+        "--record", action="store_true", help="run both kinds, and write docs/measured.md"
     )
+    parser.add_argument("--missing", action="store_true", help="leave out what the file has")
+    options = parser.parse_args()
+    if options.missing and not (options.record or options.output):
+        parser.error("--missing is of a file: say --output FILE, or --record")
+    bad, ran = False, 0
+    kinds = [(options.whole, options.output)]
+    if options.record:
+        kinds = [(False, MATRIX), (True, WHOLE)]
+    given = {
+        whole: dict(whole_cases(options.only)) if whole else cases(options.only, options.graphs)
+        for whole, _ in kinds
+    }
     for text in options.runtimes:
         try:
             installed = install(*text.split("=="))
@@ -171,16 +187,18 @@ def main() -> int:
             bad |= not isinstance(error, NoProgramError)
             continue
         ran += 1
-        has = read(options.output).get(text, {}) if options.missing else {}
-        left = {name: case for name, case in given.items() if name not in has}
-        runs = {}
-        wanted = {"exported": not options.converted, "whole": options.whole}
-        for name, run in measured(installed, left, **wanted):
-            runs[name] = run
-            if options.output is not None:
-                merge(options.output, text, {name: run.result})
-        print("\n".join(_lines(text, runs)), flush=True)
-        bad |= any(run.is_bad for run in runs.values())
+        for whole, output in kinds:
+            has = read(output).get(text, {}) if options.missing else {}
+            left = {name: case for name, case in given[whole].items() if name not in has}
+            runs = {}
+            for name, run in measured(installed, left, exported=not options.converted, whole=whole):
+                runs[name] = run
+                if output is not None:
+                    merge(output, text, {name: run.result})
+            print("\n".join(_lines(text, runs)), flush=True)
+            bad |= any(run.is_bad for run in runs.values())
+        if options.record:
+            write_document()
     return int(bad or not ran)
 
 

@@ -1,7 +1,7 @@
 """What runtimes make of models as exported and as converted for them: `matrix.json`.
 
-`python -m lab --output lab/matrix.json` adds to it, with `--whole` to `whole.json`, and
-`python -m lab.matrix` writes docs/measured.md.
+`whole.json` has the same of whole models. `python -m lab --record` adds to both and writes
+docs/measured.md, which `python -m lab.matrix` writes without a run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple
 
 #: What onnxreduce says itself that the runtime cannot do.
@@ -25,14 +24,22 @@ MATRIX = Path(__file__).with_name("matrix.json")
 WHOLE = Path(__file__).with_name("whole.json")
 DOCUMENT = Path(__file__).parent.parent / "docs" / "measured.md"
 
+#: What runtimes compute wrong in whole models, as they are as well: by runtime and model.
+CAUSES = {
+    ("iree", "skl_process"): "Scan, which it refuses alone",
+    ("mnn", "asr_kaldi"): "Pad with mode=edge",
+    ("mnn", "magika"): "Reciprocal",
+    ("mnn", "vad_sequence"): "LSTM with initial_h and initial_c",
+    ("opencv", "centerface"): "depthwise Conv of images of one pixel",
+    ("opencv", "mos_noise"): "ReduceMax without keepdims",
+    ("tract", "turn"): "QuantizeLinear to uint8",
+}
+
 #: The opsets that a user would try.
 BY_HAND = (9, 11, 12, 13, 15, 17, 18)
 
 #: How outcomes follow each other.
 _ORDER = ("right", "wrong", "refused", "crash", BLOCKED)
-
-#: Held while a file is written.
-_lock = Lock()
 
 
 class Result(NamedTuple):
@@ -76,19 +83,21 @@ Results = Mapping[str, Result]
 
 def merge(path: Path, runtime: str, results: Results) -> None:
     """Add what was measured in a runtime to a file; a model's earlier result is replaced."""
-    with _lock:
-        found = read(path)
-        found[runtime] = {**found.get(runtime, {}), **results}
-        lines = [
-            f"{json.dumps(name)}: {{\n"
-            + ",\n".join(
-                f" {json.dumps(source)}: {json.dumps(result.shortest)}"
-                for source, result in own.items()
-            )
-            + "\n}"
-            for name, own in sorted(found.items())
-        ]
-        path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    found = read(path)
+    found[runtime] = {**found.get(runtime, {}), **results}
+    lines = [
+        f"{json.dumps(name)}: {{\n"
+        + ",\n".join(
+            f" {json.dumps(source)}: {json.dumps(result.shortest)}"
+            for source, result in own.items()
+        )
+        + "\n}"
+        for name, own in sorted(found.items())
+    ]
+    # A run that is ended meanwhile is to go on from what is there.
+    part = path.with_suffix(".part")
+    part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    part.replace(path)
 
 
 def read(path: Path = MATRIX) -> dict[str, Results]:
@@ -122,8 +131,8 @@ def markdown(measured: Mapping[str, Results], whole: Mapping[str, Results]) -> s
         "models of several such nodes drawn at random (graph_0 ...), run in the runtimes "
         "themselves: as exported, and after `onnxreduce convert --for`. *Wrong*: the runtime "
         "computes something else and says nothing. *Refused by us*: the conversion says why it "
-        "cannot be done. *Broken*: right as exported, and not after. Written by "
-        "`python -m lab.matrix` from `lab/matrix.json`, which `python -m lab --output` writes.",
+        "cannot be done. *Broken*: right as exported, and not after. `python -m lab "
+        "NAME==VERSION --record` writes the rows of a version of a runtime.",
         *_table(measured),
         "",
         "## Whole models",
@@ -133,8 +142,7 @@ def markdown(measured: Mapping[str, Results], whole: Mapping[str, Results]) -> s
         "`tests/data/exports`; and models that packages ship (`lab/shipped.py`), with the inputs "
         "that they have there. *By hand*: right as it is, or at one of the opsets "
         f"{', '.join(map(str, BY_HAND))}, whichever suits the runtime best, by `--opset`. *Crash*: "
-        "the runtime dies, or does not come to an end. `python -m lab --whole --output "
-        "lab/whole.json` measures them.",
+        "the runtime dies, or does not come to an end.",
         *_table_of_whole(whole),
     ]
     return "\n".join(lines) + "\n"
@@ -190,7 +198,8 @@ def _table_of_whole(measured: Mapping[str, Results]) -> Iterator[str]:
     for title, property_name in titles.items():
         yield from ("", f"{title}:", "")
         named = [
-            f"- {runtime}, {source}: {result.converted}{_quoted(result.why)}"
+            f"- {runtime}, {source}: {result.converted}"
+            f"{_quoted(result.why or CAUSES.get((runtime.partition('==')[0], source), ''))}"
             for runtime, results in sorted(measured.items())
             for source, result in sorted(results.items())
             if getattr(result, property_name)
@@ -223,5 +232,10 @@ def _lines(rows: Mapping[str, list[int]]) -> Iterator[str]:
         yield "| " + " | ".join([name, *map(str, row)]) + " |"
 
 
-if __name__ == "__main__":
+def write_document() -> None:
+    """Write docs/measured.md from both files."""
     DOCUMENT.write_text(markdown(read(), read(WHOLE)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_document()

@@ -22,7 +22,7 @@ from onnxreduce_cli import run
 RUNNERS = Path(__file__).with_name("runners")
 
 #: Seconds that one model may take, the runtime's start included.
-LONGEST = 180
+LONGEST = 90
 
 #: How many characters of what a runtime says are kept.
 _SAID = 300

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.matrix import BLOCKED, DOCUMENT, NOT_RUN, WHOLE, Result, counts, markdown, merge, read
+from lab.matrix import (
+    BLOCKED,
+    CAUSES,
+    DOCUMENT,
+    NOT_RUN,
+    WHOLE,
+    Result,
+    counts,
+    markdown,
+    merge,
+    read,
+)
 
 
 def test_results_are_added_to_a_file(tmp_path: Path) -> None:
@@ -70,3 +81,17 @@ def test_nothing_is_broken_or_wrong() -> None:
     }
     assert len(found) >= 3057
     assert not any(result.is_wrong or result.is_broken for result in found.values())
+
+
+def test_of_whole_models_few_are_broken_and_each_wrong_one_has_a_cause() -> None:
+    found = {
+        (runtime, source): result
+        for runtime, own in read(WHOLE).items()
+        for source, result in own.items()
+    }
+    assert {name for name, result in found.items() if result.is_broken} == {
+        ("opencv==5.0.0", "ocr_recognition"),
+        ("openvino==2026.4.1", "ocr_recognition"),
+    }
+    wrong = {name for name, result in found.items() if result.is_wrong and not result.is_broken}
+    assert {(runtime.partition("==")[0], source) for runtime, source in wrong} == set(CAUSES)
