@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks import verify_memory
 from onnxreduce_cli.verification.inputs.drawing import Drawer
-from onnxreduce_cli.verification.inputs.profiles import profile
+from onnxreduce_cli.verification.inputs.profiles import profiles
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.equivalence import verify
 
@@ -51,7 +51,7 @@ def plain(path: str) -> float:
     for trial in range(TRIALS):
         rng = np.random.default_rng(trial)
         choice = next(drawer.choices(trial, rng))
-        feeds.append(drawer.draw(choice, profile(trial, TRIALS, False), rng))
+        feeds.append(drawer.draw(choice, profiles(TRIALS)[trial], rng))
     start = time.perf_counter()
     for _ in range(2):
         options = ort.SessionOptions()

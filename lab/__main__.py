@@ -1,12 +1,15 @@
 """Measures runtimes: `python -m lab opencv==4.6.0 onnxruntime==1.8.1`.
 
 Each of the models of `measured.json`, and some of several nodes that are drawn at random, is run as
-exported and as converted for that runtime, one process for each. A folder for each runtime is made
-in `.lab/`, or where the environment variable ONNXREDUCE_LAB says.
+exported and as converted for that runtime, one process for each; with `--whole` instead the exports
+of `tests/data/exports` and the models of `shipped.py`, also at some opsets. A folder for each
+runtime is made in `.lab/`, or where the environment variable ONNXREDUCE_LAB says.
+
+`python -m lab NAME==VERSION --record` writes the rows of a version into `docs/measured.md`.
 
 The exit code is 1 if a runtime computes wrong what was converted for it, no longer takes what it
-took as exported, or makes of a model something else than `onnxreduce_cli/targets/data` says; also
-if a runtime could not be installed, but for want of its Python where another one was run.
+took as exported, or makes of a small model something else than `onnxreduce_cli/targets/data` says;
+also if a runtime could not be installed, but for want of its Python where another one was run.
 """
 
 from __future__ import annotations
@@ -14,21 +17,35 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from onnx import ModelProto
 
-from lab.cases import Case, cases
+from lab.cases import Case, cases, whole_cases
 from lab.installing import Installed, NoProgramError, NotThereError, install
-from lab.matrix import BLOCKED, NOT_RUN, Result, counts, merge
+from lab.matrix import (
+    BLOCKED,
+    BY_HAND,
+    MATRIX,
+    NOT_RUN,
+    WHOLE,
+    Result,
+    counts,
+    merge,
+    read,
+    write_document,
+)
 from lab.predict import predicted
 from lab.running import Told, is_coarse, told
 from onnxreduce_cli import ConversionError, convert
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target, find_target
+
+#: How many characters are kept of why it is not right, in the results.
+_SAID = 200
 
 
 @dataclass(frozen=True)
@@ -39,11 +56,16 @@ class Run:
         exported: what became of it as exported; None if that was not run.
         converted: what became of it as converted; None if it cannot be converted.
         surprises: what the table of targets says otherwise, for people.
+        by_hand: what became of it at the opset that suits the runtime best; None if that was not
+            run.
+        blocked: why it cannot be converted.
     """
 
     exported: Told | None
     converted: Told | None
     surprises: tuple[str, ...]
+    by_hand: str | None = None
+    blocked: str = ""
 
     @property
     def result(self) -> Result:
@@ -51,6 +73,10 @@ class Run:
         return Result(
             NOT_RUN if self.exported is None else self.exported.verdict,
             BLOCKED if self.converted is None else self.converted.verdict,
+            self.by_hand or NOT_RUN,
+            self.blocked[:_SAID]
+            if self.converted is None
+            else " ".join(self.converted.why.split())[-_SAID:],
         )
 
     @property
@@ -60,31 +86,50 @@ class Run:
 
 
 def measured(
-    installed: Installed, given: Mapping[str, Case], *, exported: bool
-) -> Mapping[str, Run]:
-    """What a runtime makes of each model.
+    installed: Installed, given: Mapping[str, Case], *, exported: bool, whole: bool = False
+) -> Iterator[tuple[str, Run]]:
+    """What a runtime makes of each model, one after another.
 
     Args:
         installed: the runtime.
         given: the models by their names.
         exported: whether they are run as exported, too.
+        whole: whether they are whole models, which are run at the opsets of `BY_HAND`, too; what
+            the table of targets says is of single nodes, and not asked of them.
     """
     name = f"{installed.runtime}=={installed.version}"
     target = find_target(name)
+
+    def run(case: Case) -> Run:
+        before = _told(installed, case, case.model) if exported else None
+        best = _by_hand(installed, case, before) if whole else None
+        try:
+            made = convert(case.model, runtime=name, check=False)
+        except ConversionError as error:
+            surprises = () if whole else _surprises(target, [(case.model, before)])
+            return Run(before, None, surprises, best, str(error))
+        same = before is not None and made == case.model
+        after = before if same else _told(installed, case, made)
+        runs = [(case.model, before), *([] if same else [(made, after)])]
+        return Run(before, after, () if whole else _surprises(target, runs), best)
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from zip(given, pool.map(run, given.values()), strict=True)
 
-        def run(case: Case) -> Run:
-            before = _told(installed, case, case.model) if exported else None
-            try:
-                made = convert(case.model, runtime=name, check=False)
-            except ConversionError:
-                return Run(before, None, _surprises(target, [(case.model, before)]))
-            same = before is not None and made == case.model
-            after = before if same else _told(installed, case, made)
-            runs = [(case.model, before), *([] if same else [(made, after)])]
-            return Run(before, after, _surprises(target, runs))
 
-        return dict(zip(given, pool.map(run, given.values()), strict=True))
+def _by_hand(installed: Installed, case: Case, before: Told | None) -> str:
+    """The best of a model as it is and at each of some opsets."""
+    best = BLOCKED if before is None else before.verdict
+    for opset in reversed(BY_HAND):
+        if best == "right":
+            break
+        try:
+            made = convert(case.model, opset, check=False)
+        except ConversionError:
+            continue
+        verdict = _told(installed, case, made).verdict
+        best = verdict if verdict == "right" or best == BLOCKED else best
+    return best
 
 
 def _told(installed: Installed, case: Case, model: ModelProto) -> Told:
@@ -98,7 +143,9 @@ def _surprises(target: Target, runs: list[tuple[ModelProto, Told | None]]) -> tu
         said = predicted(target, admit(model))
         # What is computed wrong may come out right: all axes are reduced, and the others are 1.
         # It may be refused as well, by what reads it.
-        if ran is not None and ran.verdict != said and said != "wrong":
+        # What dies refuses.
+        verdict = None if ran is None else "refused" if ran.verdict == "crash" else ran.verdict
+        if ran is not None and verdict != said and said != "wrong":
             why = f": {' '.join(ran.why.split())}" if ran.why else ""
             found.append(f"{ran.verdict} where the table says {said}{why}")
     return tuple(found)
@@ -114,12 +161,24 @@ def main() -> int:
     parser.add_argument("runtimes", nargs="+", metavar="NAME==VERSION", type=_named)
     parser.add_argument("--only", action="append", default=[], help="models that begin with this")
     parser.add_argument("--graphs", type=int, default=20, help="how many models are drawn")
-    parser.add_argument("--exports", action="store_true", help="run whole exports as well")
+    parser.add_argument("--whole", action="store_true", help="run whole models instead")
     parser.add_argument("--converted", action="store_true", help="run none as exported")
     parser.add_argument("--output", type=Path, help="a JSON file that the results are added to")
+    parser.add_argument(
+        "--record", action="store_true", help="run both kinds, and write docs/measured.md"
+    )
+    parser.add_argument("--missing", action="store_true", help="leave out what the file has")
     options = parser.parse_args()
+    if options.missing and not (options.record or options.output):
+        parser.error("--missing is of a file: say --output FILE, or --record")
     bad, ran = False, 0
-    given = cases(options.only, options.graphs, exports=options.exports)
+    kinds = [(options.whole, options.output)]
+    if options.record:
+        kinds = [(False, MATRIX), (True, WHOLE)]
+    given = {
+        whole: dict(whole_cases(options.only)) if whole else cases(options.only, options.graphs)
+        for whole, _ in kinds
+    }
     for text in options.runtimes:
         try:
             installed = install(*text.split("=="))
@@ -127,12 +186,19 @@ def main() -> int:
             print(f"NOT RUN: {text}: {error}", file=sys.stderr)
             bad |= not isinstance(error, NoProgramError)
             continue
-        runs = measured(installed, given, exported=not options.converted)
-        print("\n".join(_lines(text, runs)), flush=True)
         ran += 1
-        bad |= any(run.is_bad for run in runs.values())
-        if options.output is not None:
-            merge(options.output, text, {name: run.result for name, run in runs.items()})
+        for whole, output in kinds:
+            has = read(output).get(text, {}) if options.missing else {}
+            left = {name: case for name, case in given[whole].items() if name not in has}
+            runs = {}
+            for name, run in measured(installed, left, exported=not options.converted, whole=whole):
+                runs[name] = run
+                if output is not None:
+                    merge(output, text, {name: run.result})
+            print("\n".join(_lines(text, runs)), flush=True)
+            bad |= any(run.is_bad for run in runs.values())
+        if options.record:
+            write_document()
     return int(bad or not ran)
 
 

@@ -47,12 +47,13 @@ def models(newest: int) -> Iterator[tuple[str, ModelProto]]:
         if len(nodes) != 1 or nodes[0].domain:
             continue
         dtypes = tuple(item.type.tensor_type.elem_type for item in model.graph.input)
-        for since in schemas.versions(nodes[0].op_type):
+        versions = schemas.versions(nodes[0].op_type)
+        for since, later in zip(versions, [*versions[1:], newest + 1], strict=True):
             name = f"{nodes[0].op_type}-{since}"
             known = seen.setdefault(name, set())
-            if not _OLDEST <= since <= newest or dtypes in known or len(known) == _DTYPES:
+            if since > newest or later <= _OLDEST or dtypes in known or len(known) == _DTYPES:
                 continue
-            made = _converted(model, since)
+            made = _converted(model, max(since, _OLDEST))
             if made is not None:
                 known.add(dtypes)
                 yield name, made

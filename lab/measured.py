@@ -24,7 +24,8 @@ LEFT_OUT = frozenset(
     {"onnxruntime-1.31.1", "onnxruntime-1.8.1", "onnxruntime-web-1.10.0", "onnx2tf-2.6.9"}
 )
 
-Verdict = Literal["right", "wrong", "refused"]
+#: What a runtime made of a model; a crash is one that it dies of, or does not come to an end with.
+Verdict = Literal["right", "wrong", "refused", "crash"]
 
 #: A result without the batch axis, which some runtimes drop, is right; what dies refuses.
 VERDICTS: dict[str, Verdict] = {

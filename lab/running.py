@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from onnxreduce_cli import run
 RUNNERS = Path(__file__).with_name("runners")
 
 #: Seconds that one model may take, the runtime's start included.
-LONGEST = 180
+LONGEST = 90
 
 #: How many characters of what a runtime says are kept.
 _SAID = 300
@@ -31,6 +32,9 @@ _RTOL, _ATOL = 1e-3, 1e-4
 
 #: How far off may be what is computed in float16, or in eight bits for weights of four.
 _COARSE = (1e-2, 3e-2)
+
+#: Runtimes whose outputs have the dtypes that the model says; others have fewer of their own.
+_OF_ALL_DTYPES = {"onnxruntime", "openvino"}
 
 #: Runtimes that compute in float16 whatever is asked.
 _OF_HALVES = {"rknn"}
@@ -72,7 +76,7 @@ class Told:
 
     Attributes:
         verdict: what became of it.
-        why: the end of what the runtime said where it refused the model.
+        why: the end of what the runtime said where it refused the model, or died of it.
     """
 
     verdict: Verdict
@@ -108,10 +112,12 @@ def told(
         np.savez(Path(folder, "inputs.npz"), **inputs)  # type: ignore[arg-type]
         status, outputs = _server(installed).run(folder), Path(folder, "outputs.npz")
         if status == signal.SIGALRM:
-            return Told("refused", f"it took more than {LONGEST} seconds")
+            return Told("crash", f"it took more than {LONGEST} seconds")
         if status or not outputs.exists():
             said = Path(folder, "said.txt")
             text = said.read_text(errors="replace").strip() if said.exists() else ""
+            if os.WIFSIGNALED(status):
+                return Told("crash", f"{signal.Signals(os.WTERMSIG(status)).name}: {text[-_SAID:]}")
             return Told("refused", text[-_SAID:] or f"it died, status {status}")
         try:
             with np.load(outputs) as file:
@@ -119,7 +125,13 @@ def told(
         except ValueError:  # None, or a list of arrays.
             return Told("refused", "it gives no array for an output")
     close = _COARSE if coarse else (_RTOL, _ATOL)
+    if installed.runtime in _OF_ALL_DTYPES and _dtypes(given) != _dtypes(right):
+        return Told("wrong", f"{_dtypes(given)} instead of {_dtypes(right)}")
     return Told("right" if _agree(given, right, *close) else "wrong")
+
+
+def _dtypes(arrays: list[np.ndarray]) -> list[str]:
+    return sorted(array.dtype.name for array in arrays)
 
 
 class _Server:
@@ -129,6 +141,7 @@ class _Server:
         self._home = tempfile.TemporaryDirectory()
         self._process = subprocess.Popen(
             [
+                *without_network(),
                 installed.program,
                 str(RUNNERS / "serve.py"),
                 str(script_of(installed.runtime)),
@@ -152,6 +165,17 @@ class _Server:
         return int(self._process.stdout.readline() or 1)
 
 
+@functools.cache
+def without_network() -> tuple[str, ...]:
+    """What a command begins with that is to reach nothing; empty where the system cannot."""
+    command = ("unshare", "--map-root-user", "--net")
+    try:
+        found = subprocess.run([*command, "true"], capture_output=True)
+    except OSError:
+        return ()
+    return () if found.returncode else command
+
+
 #: The servers of a thread, by what is installed.
 _servers = threading.local()
 
@@ -166,13 +190,19 @@ def _server(installed: Installed) -> _Server:
 def environment(installed: Installed, home: str) -> dict[str, str]:
     """The variables that a runtime's process gets."""
     # At home some runtimes keep what they found out, and one a record of its use; it would also
-    # install what sends that.
+    # install what sends that, with the pip that it finds on the path or beside its Python.
+    bin_folder = Path(home, "bin")
+    bin_folder.mkdir(exist_ok=True)
+    for name in ("pip", "pip3"):
+        (bin_folder / name).write_text("#!/bin/sh\nexit 1\n")
+        (bin_folder / name).chmod(0o755)
     return {
-        "PATH": os.environ["PATH"],
+        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(installed.folder.resolve()),
         "OMP_NUM_THREADS": "1",
         "HOME": home,
         "PIP_REQUIRE_VIRTUALENV": "1",
+        "PIP_NO_INDEX": "1",
     }
 
 

@@ -1,8 +1,10 @@
 """ONNX Runtime's kernels: `python -m lab.operators.onnxruntime FOLDER`.
 
-The folder is a clone of a repository with the whole history of ONNX Runtime. Up to 1.15 its table
-of kernels is read, docs/OperatorKernels.md, at the commit from which the release was branched;
-later CPU wheels list their kernels themselves.
+The folder is a clone of a repository with the whole history of ONNX Runtime. From 1.8 to 1.15 its
+table of kernels is read, docs/OperatorKernels.md, at the commit from which a release was branched;
+later CPU wheels list their kernels themselves. Earlier ones are asked, as the tables of their time
+are older than they are: onnx's own test cases of single nodes are loaded, and one case of each
+version of an operator with each dtype of its inputs.
 """
 
 from __future__ import annotations
@@ -11,17 +13,22 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import onnx
+from onnx import ModelProto, TensorProto
 from onnx.defs import OpSchema
 
 from lab.installing import install
+from lab.kernels import LOADER, models
+from lab.operators.names import asked as single_nodes
 from lab.operators.repositories import read
 from lab.operators.writing import Facts, Release, Row, Source, write
 from lab.running import environment
+from onnxreduce_cli import schemas
 from onnxreduce_cli.targets.requirement import find_target
 
 TABLE = "docs/OperatorKernels.md"
@@ -68,6 +75,14 @@ WHEELS = {
     "1.32": "1.32.0",
 }
 
+#: The wheels that have neither a table of their time nor a list.
+OLD_WHEELS = {"1.3": "1.3.0", "1.4": "1.4.0", "1.5": "1.5.2", "1.6": "1.6.0", "1.7": "1.7.0"}
+
+#: The wheels of releases whose table has kernels that came after their branch.
+EARLY_TABLES = {"1.8": "1.8.1"}
+
+_CASES = "onnx's test cases of single nodes, loaded in the CPU wheels from PyPI"
+
 WHEELS_DATE = "2026-11-25"
 
 #: The execution providers that have a section in the table, by the runtime that they are here.
@@ -104,7 +119,8 @@ INTERNAL = {"MemcpyFromHost", "MemcpyToHost"}
 #: Domains of which it writes nodes itself.
 INTERNAL_DOMAINS = {"com.microsoft.nchwc", "com.ms.internal.nhwc", "com.microsoft.dml"}
 
-_OPEN = (1 << 31) - 1
+#: The last opset of a kernel that is open to the end.
+OPEN = (1 << 31) - 1
 
 
 class Kernel(NamedTuple):
@@ -138,6 +154,151 @@ def wheel_kernels(version: str) -> list[Kernel]:
         Kernel(domain, name, (first, last), {key: frozenset(held) for key, held in types.items()})
         for domain, name, (first, last), types in json.loads(done.stdout)
     ]
+
+
+def loaded_facts(version: str) -> Facts:
+    """Return the rows of the operators that a wheel loads, or has no kernel for, of those in cases.
+
+    Args:
+        version: the version of the wheel.
+    """
+    newest = find_target(f"onnxruntime=={version}").newest or 0
+    cases = list(models(newest))
+    said = dict.fromkeys((name for name, _ in cases), "")
+    loads: dict[str, ModelProto] = {}
+    for asked in (cases, [*_relabelled(cases, newest), *_single_nodes(newest)]):
+        asked = [(name, model) for name, model in asked if name not in loads]
+        answers = loading(version, [model for _, model in asked])
+        for (name, model), answer in zip(asked, answers, strict=True):
+            if answer == _LOADED:
+                loads.setdefault(name, model)
+            elif name in said:
+                said[name] += answer
+    lacks = {name for name, answer in said.items() if _NO_KERNEL in answer}
+    case = dict(reversed(cases)) | loads
+    retyped = [(name, *found) for name, model in case.items() for found in _retyped(model)]
+    types: dict[str, dict[str, set[str]]] = {}
+    answers = loading(version, [model for *_, model in retyped])
+    for (name, parameter, kind, model), answer in zip(retyped, answers, strict=True):
+        if answer == _LOADED:
+            loads.setdefault(name, model)
+        held = types.setdefault(name, {}).setdefault(parameter, set())
+        # What else it says is about the node, not about the kernel.
+        if _NO_KERNEL not in answer:
+            held.add(kind)
+    kernels = []
+    for name in sorted(loads):
+        op_type, _, since = name.rpartition("-")
+        known = {
+            parameter: _kernel_types(kinds) for parameter, kinds in types.get(name, {}).items()
+        }
+        kernels.append(Kernel("", op_type, (int(since), int(since)), known))
+    found = {key: list(rows) for key, rows in facts(kernels, bodies=False, version=version).items()}
+    for name in sorted(lacks - loads.keys()):
+        op_type, _, since = name.rpartition("-")
+        for opsets in opsets_of_kernel(Kernel("", op_type, (int(since), int(since)), {})):
+            found.setdefault(("", op_type), []).append(Row(_written(opsets), value="not"))
+    return found
+
+
+def _kernel_types(kinds: Iterable[str]) -> frozenset[str]:
+    """Return types without complex ones, and without float16, which it casts to float."""
+    found = {kind for kind in kinds if "complex" not in kind}
+    return frozenset(found - {"tensor(float16)"} if "tensor(float)" in found else found)
+
+
+def _relabelled(
+    cases: Iterable[tuple[str, ModelProto]], newest: int
+) -> Iterator[tuple[str, ModelProto]]:
+    """Yield the cases as models of each other version of their operator.
+
+    What they mean there is not theirs, but what loads has a kernel there.
+    """
+    for name, model in cases:
+        op_type, _, since = name.rpartition("-")
+        versions = schemas.versions(op_type)
+        for version, later in zip(versions, [*versions[1:], newest + 1], strict=True):
+            if version <= newest and later > _OLDEST and version != int(since):
+                made = ModelProto()
+                made.CopyFrom(model)
+                made.opset_import[0].version = max(version, _OLDEST)
+                yield f"{op_type}-{version}", made
+
+
+def _single_nodes(newest: int) -> Iterator[tuple[str, ModelProto]]:
+    """Yield a node of each version of each operator, with inputs and attributes of no meaning."""
+    for question in single_nodes():
+        domain, op_type = question.name
+        first, last = question.opsets
+        asked = not domain and bool(since_versions("", op_type))
+        if asked and (first or 1) <= newest and (last or newest) >= _OLDEST:
+            yield f"{op_type}-{first or 1}", question.model
+
+
+#: The oldest opset that all wheels take.
+_OLDEST = 7
+
+#: What the loader says of a model that loads.
+_LOADED = "loaded"
+
+#: What a wheel says of a node that it has no kernel for.
+_NO_KERNEL = "Could not find an implementation"
+
+
+def loading(version: str, asked: Sequence[ModelProto]) -> list[str]:
+    """Return what a wheel says of each model: ``loaded``, or why not."""
+    installed, target = install("onnxruntime", version), find_target(f"onnxruntime=={version}")
+    with tempfile.TemporaryDirectory() as folder:
+        for number, model in enumerate(asked):
+            model.ir_version = min(model.ir_version, target.ir_version or model.ir_version)
+            onnx.save(model, Path(folder, f"{number:06}.onnx"))
+        done = subprocess.run(
+            [installed.program, str(LOADER), folder],
+            env=environment(installed, folder),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return done.stdout.splitlines()
+
+
+def _retyped(model: ModelProto) -> Iterator[tuple[str, str, ModelProto]]:
+    """Yield a type parameter, a type, and a model of one node whose inputs of it have that type."""
+    (node,) = model.graph.node
+    found = schemas.schema(node.op_type, model.opset_import[0].version)
+    places = [
+        (formals[min(index, len(formals) - 1)].type_str, values[name])
+        for formals, names, values in (
+            (found.inputs, node.input, {item.name: item for item in model.graph.input}),
+            (found.outputs, node.output, {item.name: item for item in model.graph.output}),
+        )
+        for index, name in enumerate(names)
+        if formals and name in values
+    ]
+    of_inputs = {item.type_str for item in found.inputs}
+    for constraint in found.type_constraints:
+        name = constraint.type_param_str
+        held = [value for parameter, value in places if parameter == name]
+        if name not in of_inputs or not held:
+            continue
+        for kind in constraint.allowed_type_strs:
+            elem_type = _ELEM_TYPES.get(kind)
+            if elem_type is None or not all(value.type.HasField("tensor_type") for value in held):
+                continue
+            before = [value.type.tensor_type.elem_type for value in held]
+            for value in held:
+                value.type.tensor_type.elem_type = elem_type
+            made = ModelProto()
+            made.CopyFrom(model)
+            for value, own in zip(held, before, strict=True):
+                value.type.tensor_type.elem_type = own
+            yield name, kind, made
+
+
+#: The dtypes by the types that definitions name.
+_ELEM_TYPES = {
+    f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items() if number
+}
 
 
 def table_kernels(text: str, provider: str) -> list[Kernel]:
@@ -174,7 +335,7 @@ def _opsets(text: str) -> tuple[int, int]:
     if text.startswith("["):
         first, last = re.fullmatch(r"\[(\d+), (\d+)\]", text).groups()
         return int(first), int(last)
-    return int(text.rstrip("+")), _OPEN if text.endswith("+") else int(text)
+    return int(text.rstrip("+")), OPEN if text.endswith("+") else int(text)
 
 
 def _types(text: str) -> dict[str, frozenset[str]]:
@@ -250,10 +411,10 @@ def opsets_of_kernel(kernel: Kernel) -> Iterator[tuple[int, int | None]]:
     first, last = kernel.opsets
     since = since_versions(kernel.domain, kernel.op_type)
     if not since:
-        yield first, None if last == _OPEN else last
+        yield first, None if last == OPEN else last
         return
     for index, version in enumerate(since):
-        if version == first or (last != _OPEN and first <= version <= last):
+        if version == first or (last != OPEN and first <= version <= last):
             later = since[index + 1 :]
             yield version, later[0] - 1 if later else None
 
@@ -337,6 +498,10 @@ def main(clone: Path) -> None:
 def _releases(clone: Path, runtime: str, provider: str) -> Iterator[Release]:
     on_cpu = runtime == "onnxruntime"
     domains = ("ai.onnx", "ai.onnx.ml", "com.microsoft")
+    if on_cpu:
+        for version, wheel in OLD_WHEELS.items():
+            source = Source("measured", _CASES, WHEELS_DATE)
+            yield Release(version, source, loaded_facts(wheel))
     for version, commit in COMMITS.items():
         if on_cpu and version in WHEELS:
             continue
@@ -347,8 +512,12 @@ def _releases(clone: Path, runtime: str, provider: str) -> Iterator[Release]:
         where = f"microsoft/onnxruntime {TABLE}, {found.commit}"
         # Some kernels of com.microsoft came after the branch, others have no type parameter.
         named = domains[:2] if on_cpu else domains
+        rows = facts(kernels, bodies=on_cpu, version=version)
+        if on_cpu and version in EARLY_TABLES:
+            where += f", and {_CASES}"
+            rows = {**rows, **loaded_facts(EARLY_TABLES[version])}
         source = Source("document", where, found.date, named, "" if on_cpu else "onnxruntime")
-        yield Release(version, source, facts(kernels, bodies=on_cpu, version=version))
+        yield Release(version, source, rows)
     if on_cpu:
         for version, wheel in WHEELS.items():
             where = "the kernels that the CPU wheels from PyPI list"

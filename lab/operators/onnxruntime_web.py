@@ -18,14 +18,13 @@ from lab.operators.onnxruntime import (
     INTERNAL,
     INTERNAL_DOMAINS,
     MADE_UP,
+    OPEN,
     Kernel,
     opsets_of_kernel,
 )
 from lab.operators.repositories import read
 from lab.operators.restrictions import digest, restrictions_of
 from lab.operators.writing import Facts, Release, Row, Source, write
-
-OPEN = (1 << 31) - 1
 
 
 class Line(NamedTuple):

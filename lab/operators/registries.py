@@ -13,7 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.operators.onnxruntime import since_versions
+from lab.operators.onnxruntime import (
+    COMMITS,
+    OPEN,
+    Kernel,
+    since_versions,
+)
+from lab.operators.onnxruntime import facts as kernel_facts
 from lab.operators.repositories import files, git
 from lab.operators.writing import Facts, Release, Row, Source, write
 from onnxreduce_cli.targets.operators import read_operators
@@ -33,6 +39,8 @@ class Registry(NamedTuple):
         aliases: the operator that the source means, where it says otherwise; empty for none.
         made_up: operators that no onnx defines, which it takes in the default domain.
         complete: whether it names all operators of the default domain.
+        fallback: the runtime that runs what a version does not name, where there is one.
+        conditions: the words and the lines of code of each condition that rows name.
     """
 
     repository: str
@@ -42,6 +50,11 @@ class Registry(NamedTuple):
     aliases: Mapping[str, str] = {}
     made_up: frozenset[str] = frozenset()
     complete: bool = True
+    fallback: Mapping[str, str] = {}
+    conditions: Mapping[str, tuple[str, str]] = {}
+
+
+_WHOLE = re.MULTILINE | re.DOTALL
 
 
 def matches(pattern: str, section: str = "") -> Callable[[Mapping[str, str]], Iterator[Named]]:
@@ -146,6 +159,54 @@ def migraphx(texts: Mapping[str, str]) -> Iterator[Named]:
             for name in re.findall(r'\{"(\w+)"', body):
                 yield name, Row()
 
+
+def onnx2ncnn(texts: Mapping[str, str]) -> Iterator[Named]:
+    """Yield the operators that onnx2ncnn writes as layers, and those that it only fuses."""
+    for text in texts.values():
+        layers = set(re.findall(r'\bop == "(\w+)"', text))
+        for name in sorted(layers):
+            yield name, Row()
+        for name in sorted(set(re.findall(r'op_type\(\) [!=]= "(\w+)"', text)) - layers):
+            yield name, Row(conditions=("fused",))
+
+
+def x2paddle(texts: Mapping[str, str]) -> Iterator[Named]:
+    """Yield the methods and the tables of X2Paddle's classes, each of which inherits the last."""
+    for path, text in texts.items():
+        since = re.search(r"opset(\d+)\.py$", path)
+        opsets = (int(since[1]), None) if since and since[1] != "7" else (None, None)
+        for name in re.findall(r"^    def ([A-Z]\w*)\(", text, re.MULTILINE):
+            yield name, Row(opsets)
+        for table in re.findall(r"(?:directly_map|elementwise)_ops = \{(.*?)^ +\}", text, _WHOLE):
+            for name in re.findall(r"^ +'([A-Z]\w*)':", table, re.MULTILINE):
+                yield name, Row(opsets)
+
+
+def xnnpack(texts: Mapping[str, str]) -> Iterator[Named]:
+    """Yield the kernels of ONNX Runtime's XNNPACK with their opsets."""
+    kernel = (
+        r"(?:^ +KERNEL_CREATE_INFO(?:_\w+)?\(|XnnpackExecutionProvider, *\w+, *)(\d+), "
+        r"(?:(\d+), |u?int8_t, )?(\w+)"
+    )
+    kernels = [
+        Kernel("", name, (int(first), int(last) if last else OPEN), {})
+        for text in texts.values()
+        for first, last, name in re.findall(
+            kernel, text[text.index("function_table[]") :], re.MULTILINE
+        )
+    ]
+    for (_, name), rows in kernel_facts(kernels, bodies=False, version="").items():
+        for row in rows:
+            yield name, row
+
+
+def _commits_since(version: str) -> dict[str, str]:
+    """Return the commits of ONNX Runtime's releases from one on."""
+    return dict([*COMMITS.items()][[*COMMITS].index(version) :])
+
+
+#: Where ONNX Runtime's history is, which its own repository is too large for.
+_ONNXRUNTIME = "onnxruntime/onnxruntime-qnn"
 
 REGISTRIES: Mapping[str, Registry] = {
     "tract": Registry(
@@ -261,6 +322,55 @@ REGISTRIES: Mapping[str, Registry] = {
         r"^onnx2tf/ops/\w+\.py$",
         file_names,
     ),
+    "onnx2ncnn": Registry(
+        "Tencent/ncnn",
+        {
+            tag: tag
+            for tag in (
+                *("20200106", "20201218", "20211208", "20220729", "20230816", "20241226"),
+                "20260526",
+            )
+        },
+        r"^tools/onnx/onnx2ncnn\.cpp$",
+        onnx2ncnn,
+        aliases={"GroupNorm": "", "MultiHeadAttention": "", "Normalize": "", "Swish": ""},
+        made_up=frozenset({"ImageScaler"}),
+        conditions={"fused": ("it is part of what onnx2ncnn fuses", "")},
+    ),
+    "nncase": Registry(
+        "kendryte/nncase",
+        {
+            "1.9": "v1.9.0",
+            "2.0": "v2.0.0",
+            "2.4": "v2.4.0",
+            "2.8": "v2.8.0",
+            "2.11": "v2.11.0",
+            "3.10": "v3.10.1",
+        },
+        r"^src/(importer/onnx/opcode\.def|Nncase\.Importer/Onnx/OnnxImporter\.cs)$",
+        matches(r'^(?:DEFINE_OPCODE\(|\s+")(\w+)(?:\)|" =>)'),
+        aliases={"QLinearMatmul": ""},
+    ),
+    "x2paddle": Registry(
+        "PaddlePaddle/X2Paddle",
+        {"1.6": "4236c2a7"},
+        r"^x2paddle/op_mapper/onnx2paddle/opset\w+\.py$",
+        x2paddle,
+    ),
+    "onnxruntime-qnn": Registry(
+        _ONNXRUNTIME,
+        _commits_since("1.15"),
+        r"^onnxruntime/core/providers/qnn/builder/op_builder_factory\.cc$",
+        matches(r'Create\w+OpBuilder\("(\w+)"'),
+        fallback=dict.fromkeys(COMMITS, "onnxruntime"),
+    ),
+    "onnxruntime-xnnpack": Registry(
+        _ONNXRUNTIME,
+        _commits_since("1.13"),
+        r"^onnxruntime/core/providers/xnnpack/xnnpack_execution_provider\.cc$",
+        xnnpack,
+        fallback=dict.fromkeys(COMMITS, "onnxruntime"),
+    ),
     "mnn": Registry(
         "alibaba/MNN",
         {
@@ -334,13 +444,15 @@ def _microsoft() -> frozenset[str]:
 #: What sources register beside onnx's operators: fused ones, of frameworks, of their own, and of
 #: domains or opsets that no model of today has.
 UNDEFINED = frozenset({
-    "ACos", "ACosh", "ASin", "ASinh", "ATan", "ATanh", "ATen", "Adagrad", "Adam", "Affine",
-    "AllClassNMS", "BiasAdd", "BiasSplitGelu", "ConstantFill", "ConstantLike", "Dropout_6",
-    "Dropout_7", "DynamicScale", "Erfc", "Erfinv", "Expm1", "FC", "Gradient", "GroupNorm",
-    "ImageScaler", "Input", "LayerNorm", "Log1p", "MXFixNeuron", "MXQuantizeDequantize",
-    "Momentum", "NhwcConv", "ParametricSoftplus", "Rsqrt", "Scale", "ScaleAndTranslate",
-    "ScaledTanh", "SeqLen2Spatial", "SoftPlus", "Softmax_1", "Softmax_13", "SpatialBN",
-    "SplitGeLU", "fMHA_V2", "fMHCA", "raster_grad", "texture", "texture_mipmap",
+    "ACos", "ACosh", "Adagrad", "Adam", "adaptive_avg_pool2d", "adaptive_max_pool2d", "Affine",
+    "AllClassNMS", "ASin", "ASinh", "ATan", "ATanh", "ATen", "BiasAdd", "BiasSplitGelu", "CeLU",
+    "ConstantFill", "ConstantLike", "Crop", "Dropout_6", "Dropout_7", "DynamicScale", "Erfc",
+    "Erfinv", "Expm1", "FC", "fMHA_V2", "fMHCA", "Gradient", "GroupNorm", "ImageScaler", "Input",
+    "LayerNorm", "Log1p", "Momentum", "MXFixNeuron", "MXQuantizeDequantize", "NhwcConv",
+    "noop_reducedncnn", "ParametricSoftplus", "PixelShuffle", "QLinearConvTranspose",
+    "raster_grad", "RDiv", "Reorg", "Rsqrt", "RSub", "Scale", "ScaleAndTranslate", "ScaledTanh",
+    "SeqLen2Spatial", "ShuffleChannel", "Softmax_1", "Softmax_13", "SoftPlus", "SpatialBN",
+    "SplitGeLU", "texture", "texture_mipmap",
 })  # fmt: skip
 
 
@@ -352,14 +464,17 @@ def texts_at(clone: Path, revision: str, path: str) -> dict[str, str]:
     return {file: git(clone, "show", f"{revision}:{file}") for file in found}
 
 
-def main(folder: Path, names: Iterable[str]) -> None:
-    """Write the files of some runtimes."""
-    for runtime in names or REGISTRIES:
-        registry = REGISTRIES[runtime]
+def write_all(
+    folder: Path, registries: Mapping[str, Registry], names: Iterable[str], maker: str
+) -> None:
+    """Write the files of some runtimes, or of all where none is named."""
+    for runtime in names or registries:
+        registry = registries[runtime]
         clone = folder / registry.repository.replace("/", "+") / "repo"
         releases = []
         for version, tag in registry.tags.items():
-            revision = tag if len(tag) == 40 else f"refs/tags/{tag}"
+            is_commit = re.fullmatch(r"[0-9a-f]{8,40}\^?", tag) and not tag.isdigit()
+            revision = tag if is_commit else f"refs/tags/{tag}"
             texts = texts_at(clone, revision, registry.path)
             paths = sorted(texts)
             commit, date = git(
@@ -368,15 +483,18 @@ def main(folder: Path, names: Iterable[str]) -> None:
             where = paths[0] if len(paths) == 1 else str(Path(paths[0]).parent)
             source = Source(
                 "document",
-                f"{registry.repository} {where}, {tag if len(tag) < 40 else commit}",
+                f"{registry.repository} {where}, {commit if is_commit else tag}",
                 date,
                 ("ai.onnx",) if registry.complete else (),
+                registry.fallback.get(version, ""),
             )
             releases.append(Release(version, source, facts(registry, texts)))
             print(runtime, version, len(releases[-1].facts))
-        written = write(runtime, "registries", releases, made_up=registry.made_up)
+        written = write(
+            runtime, maker, releases, conditions=registry.conditions, made_up=registry.made_up
+        )
         print(written, written.stat().st_size)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    write_all(Path(sys.argv[1]), REGISTRIES, sys.argv[2:], "registries")

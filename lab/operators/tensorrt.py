@@ -1,9 +1,12 @@
-"""TensorRT's operators: `python -m lab.operators.tensorrt FOLDER`.
+"""TensorRT's operators: `python -m lab.operators.tensorrt FOLDER TABLES`.
 
 The folder is a clone of onnx/onnx-tensorrt, which has a branch for each release with a table,
-docs/operators.md. What it says of an operator beside Y or N is put in words of our own: in
-`RESTRICTIONS`, by a digest of the sentence, so that a new sentence fails. The parser's source says
-which operators it has a function for: without one it looks for a plugin, and refuses the model.
+docs/operators.md. Of the releases in `TABLES` the table alone was read: the second folder has it as
+VERSION.md, from the commit that NVIDIA/TensorRT has as parsers/onnx at the tag of that release.
+
+What a table says of an operator beside Y or N is put in words of our own: in `RESTRICTIONS`, by a
+digest of the sentence, so that a new sentence fails. The parser's source says which operators it
+has a function for: without one it looks for a plugin, and refuses the model.
 """
 
 from __future__ import annotations
@@ -37,6 +40,14 @@ BRANCHES = {
     "10.1": "10.1-GA",
 }
 
+#: The commit and the date of the table of each release of which the parser was not read.
+TABLES = {
+    "10.14": ("c72727708d", "2025-11-07"),
+    "10.15": ("fa5aa9f61e", "2026-02-03"),
+    "10.16": ("6bde6596ec", "2026-03-25"),
+    "11.1": ("7c51a63a71", "2026-06-24"),
+}
+
 #: The files of the parser's source that name its operators.
 _SOURCES = ("builtin_op_importers.cpp", "onnxOpImporters.cpp")
 
@@ -57,6 +68,7 @@ DTYPES = {
     "UINT8": "uint8",
     "INT4": "int4",
     "FP8": "float8e4m3fn",
+    "FP4": "float4e2m1",
     "BOOL": "bool",
 }
 
@@ -65,9 +77,12 @@ _DATA = {"Where": "1+2"}
 
 #: Operators whose dtypes are those of an output, or of what their graphs hold.
 _UNTYPED = {
+    "BlackmanWindow",
     "Constant",
     "ConstantOfShape",
     "EyeLike",
+    "HammingWindow",
+    "HannWindow",
     "If",
     "Loop",
     "OneHot",
@@ -171,12 +186,30 @@ CONDITIONS = {
     ),
     "all-axes": ("scales are those of all axes in order", "unless attribute axes = absent"),
     "no-antialias": ("antialias is 0", "attribute antialias = 0 absent"),
+    "4d-heads": (
+        "query, key and value are of rank 4",
+        "rank 0 = 4\nrank 1 = 4\nrank 2 = 4",
+    ),
+    "4d-mask": ("there is no mask, or it is of rank 4", "unless absent 3\nrank 3 = 4"),
+    "plain-attention": (
+        "there is nothing past and one output, and qk_matmul_output_mode and softcap are 0",
+        "absent 4 5 6\noutputs = 1\nattribute qk_matmul_output_mode = 0 absent\n"
+        "attribute softcap = 0 absent",
+    ),
+    "positions": ("the position ids are int64", "dtype 3 = int64"),
+    "frames": ("frame_step and the window are constant", "constant 1 2"),
+    "real": ("the input is real", ""),
+    "cache": (
+        "the cache and its update are of rank 4, and axis is -2",
+        "rank 0 = 4\nrank 1 = 4\nattribute axis = -2 absent",
+    ),
     "no-reduction": ("reduction is none", "attribute reduction = none absent"),
 }
 
 #: The conditions that a table's sentence on an operator says, by the operator and a digest of it.
 #: Without any the sentence says nothing that a model can meet or miss.
 RESTRICTIONS = """
+Attention f36863 4d-heads 4d-mask plain-attention
 AveragePool 287e26 3-to-5 dilations
 AveragePool 338176 2d
 AveragePool be4615 2d-3d
@@ -195,11 +228,13 @@ ConvTranspose 1ad306 2d weights
 ConvTranspose 3d39a2 3-to-5 weights
 ConvTranspose a4478e 2d-3d weights
 ConvTranspose e3393f 3-to-5 weights
+CumSum 97b43c axis
 CumSum d5f529 axis
 DeformConv 25927b 1d-2d same-pads
 DequantizeLinear 8e959f scales
 DequantizeLinear ac5285 no-zero-point
 DequantizeLinear fa42cc scales
+Dropout 39605c inference
 Dropout 86b94f inference
 Einsum 488a56 plain-equation
 EyeLike b7739d static
@@ -258,14 +293,20 @@ Resize 8fcb64 asymmetric nearest-or-linear floor
 Resize a90672 coordinates nearest-or-linear stretch all-axes no-antialias
 Resize df0d07 coordinates nearest-or-linear
 ReverseSequence da4861 static
+RotaryEmbedding a55c58 positions
+STFT cc2ab5 frames real
+ScatterND 3f0016 no-reduction
 ScatterND e8b99e no-reduction
 Slice 9774f5 axes-3
 Slice bca73d axes-3
 Split 343995 split
 Squeeze 9774f5 axes
+Squeeze fc419f axes
+TensorScatter 7f3ec7 cache
 TopK 497161 k
 TopK 5e5332 sorted k-3840
 Unsqueeze bd0521 axes
+Unsqueeze fc419f axes
 """
 
 #: What an importer does not take yet, though others of its operators of the same table do: it adds
@@ -273,12 +314,12 @@ Unsqueeze bd0521 axes
 _STRICTER = {("7.0", "Conv"): ("2d-3d",)}
 
 
-def facts(text: str, importers: Collection[str], version: str) -> Facts:
+def facts(text: str, importers: Collection[str] | None, version: str) -> Facts:
     """Return the rows of a table.
 
     Args:
         text: the table.
-        importers: the operators that the parser has a function for.
+        importers: the operators that the parser has a function for; None where that is not known.
         version: the release.
     """
     restrictions = restrictions_of(RESTRICTIONS)
@@ -286,14 +327,14 @@ def facts(text: str, importers: Collection[str], version: str) -> Facts:
     for name, taken, dtypes, restriction in _cells(text, version):
         op_type = ALIASES.get(name, name)
         if not taken:
-            if op_type in importers:
+            if importers and op_type in importers:
                 found["", op_type] = [Row()]
             continue
         conditions: tuple[str, ...] = ()
         if restriction:
             conditions = restrictions[op_type, digest(restriction)]
         conditions = _STRICTER.get((version, op_type), conditions)
-        if op_type not in importers:
+        if importers is not None and op_type not in importers:
             conditions = (*conditions, "table")
         found["", op_type] = [Row((None, None), _dtypes(op_type, dtypes), conditions)]
     return found
@@ -328,7 +369,7 @@ def _dtypes(op_type: str, text: str) -> tuple[tuple[str, frozenset[str]], ...]:
     return ((_DATA.get(op_type, "0"), frozenset(DTYPES[word] for word in words)),)
 
 
-def main(clone: Path) -> None:
+def main(clone: Path, tables: Path) -> None:
     """Write the file of TensorRT."""
     releases = []
     for version, branch in BRANCHES.items():
@@ -344,6 +385,13 @@ def main(clone: Path) -> None:
         )
         importers = set(re.findall(r"^DEFINE_BUILTIN_OP_IMPORTER\((\w+)\)", code, re.MULTILINE))
         releases.append(Release(version, source, facts(found.text, importers, version)))
+    for version, (commit, date) in TABLES.items():
+        where = f"onnx/onnx-tensorrt docs/operators.md, {commit}"
+        source = Source("document", where, date, ("ai.onnx",))
+        text = (tables / f"{version}.md").read_text(encoding="utf-8")
+        if f"TensorRT {version} supports" not in text:
+            raise ValueError(f"that is not the table of {version}")
+        releases.append(Release(version, source, facts(text, None, version)))
     written = write(
         "tensorrt", "tensorrt", releases, conditions=CONDITIONS, casts=_CASTS, made_up=MADE_UP
     )
@@ -356,4 +404,4 @@ def _is_remote(clone: Path) -> bool:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -12,12 +12,17 @@ subprocess.run(
     [sys.executable, "-m", "iree.compiler.tools.import_onnx", model, "-o", model + ".mlir"],
     check=True,
 )
-made = compiler.compile_file(
-    model + ".mlir",
-    target_backends=["llvm-cpu"],
-    input_type="onnx",
-    extra_args=["--iree-llvmcpu-target-cpu=host"],
-)
+try:
+    made = compiler.compile_file(
+        model + ".mlir",
+        target_backends=["llvm-cpu"],
+        input_type="onnx",
+        extra_args=["--iree-llvmcpu-target-cpu=host"],
+    )
+except compiler.CompilerToolError as error:
+    # It ends with the whole command.
+    lines = str(error).splitlines()
+    sys.exit(next((line for line in lines if "error:" in line), lines[-1]))
 config = runtime.Config("local-task")
 context = runtime.SystemContext(config=config)
 module = runtime.VmModule.copy_buffer(context.instance, made)

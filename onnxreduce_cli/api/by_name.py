@@ -56,7 +56,7 @@ class FileOptions(PlanOptions, total=False):
     verify: bool
     pairs: tuple[str, ...]
     inputs: str | None
-    trials: int
+    trials: int | None
     seed: int
     rtol: float | None
     atol: float | None

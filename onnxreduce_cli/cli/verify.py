@@ -21,7 +21,7 @@ EXECUTORS = {
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path(), required=False)
 @comparing_options
-@click.option("--special", is_flag=True, help="Also draw NaN, infinities, zeros and denormals.")
+@click.option("--special", is_flag=True, help="Add trials with NaN, infinities, denormals.")
 @click.option("--ulp", type=click.IntRange(0), help="Tolerance in units in the last place.")
 @click.option("--exact", is_flag=True, help="Every bit must agree.")
 @click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
@@ -37,7 +37,7 @@ def verify_command(
     pairs: tuple[str, ...],
     inputs: str | None,
     dims: dict[str, int],
-    trials: int,
+    trials: int | None,
     seed: int,
     rtol: float | None,
     atol: float | None,

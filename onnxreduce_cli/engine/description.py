@@ -77,7 +77,6 @@ class OperatorCoverage(Serializable):
     Attributes:
         runtime: the runtime, with its version.
         operators: how many different operators the model has.
-        older: the older versions whose operators stand in for its own; may be empty.
         unknown: the operators of which it is not known whether the runtime takes them.
         conditions: operators that are taken under conditions which cannot be asked of the nodes,
             each with the conditions, in words.
@@ -87,7 +86,6 @@ class OperatorCoverage(Serializable):
 
     runtime: str
     operators: int
-    older: str = ""
     unknown: tuple[str, ...] = ()
     conditions: tuple[tuple[str, tuple[str, ...]], ...] = ()
     cpu: tuple[str, ...] = ()
@@ -95,8 +93,6 @@ class OperatorCoverage(Serializable):
 
     def lines(self) -> Iterator[str]:
         """Yield what is not known, and what does not run where the user may expect it to."""
-        if self.older:
-            yield f"its operators are known of {self.older} only, the nearest older version"
         if self.unknown:
             of = f"{len(self.unknown)} of {count(self.operators, 'operator')}"
             yield f"{of}: it is not known whether {self.runtime} takes {listed(self.unknown)}"

@@ -55,7 +55,6 @@ def operator_coverage(
     return OperatorCoverage(
         target.label,
         len(answers),
-        ", ".join(map(str, target.older_versions())),
         _of_value("not known", answers),
         tuple((name, texts) for name, texts in sorted(conditions.items()) if texts),
         _of_value("runs on the CPU", answers),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -62,8 +62,8 @@ class PreparedStep(Protocol):
 class PreparedGraph:
     """A graph, subgraph or function body that is ready to run.
 
-    `constants` are its initializers, `captured` the outer-scope names that it reads. For `empty`
-    and `input_ranks` see `Subgraph`.
+    `constants` are its initializers, `captured` the outer-scope names that it reads, `ran` says
+    whether it has been run as a subgraph or function. For `empty` and `input_ranks` see `Subgraph`.
     """
 
     inputs: tuple[str, ...]
@@ -73,6 +73,7 @@ class PreparedGraph:
     captured: tuple[str, ...] = ()
     empty: tuple[Array | None, ...] = ()
     input_ranks: tuple[int, ...] = ()
+    ran: bool = False
 
     @property
     def n_inputs(self) -> int:
@@ -83,6 +84,20 @@ class PreparedGraph:
     def n_outputs(self) -> int:
         """Number of formal outputs."""
         return len(self.outputs)
+
+    def subgraphs_not_run(self) -> Iterator[tuple[str, str]]:
+        """Yield the outermost subgraphs in it that have not been run, as node and attribute."""
+        for step in self.steps:
+            if isinstance(step, FunctionStep):
+                yield from step.body.subgraphs_not_run()
+            elif isinstance(step, KernelStep):
+                for name, value in step.call.attrs.items():
+                    if not isinstance(value, PreparedGraph):
+                        continue
+                    if value.ran:
+                        yield from value.subgraphs_not_run()
+                    else:
+                        yield step.place.node, name
 
     def finish(self) -> None:
         """Find the outer names that are read, and the step after which each value is released."""
@@ -113,6 +128,7 @@ class PreparedGraph:
         self, values: Sequence[RuntimeValue], outer: Mapping[str, RuntimeValue]
     ) -> list[RuntimeValue]:
         """Run on positional `values`, with the outer-scope values `outer`."""
+        self.ran = True
         env = dict(self.constants)
         for name in self.captured:
             env[name] = outer[name]

@@ -53,6 +53,13 @@ class Executor:
         """The graph's inputs in order, those with a default included."""
         return list(self._graph.inputs)
 
+    def subgraphs_not_run(self) -> list[tuple[str, str]]:
+        """Return the subgraphs that no run so far has needed, as node's name and attribute.
+
+        What is in one of them is left out.
+        """
+        return list(dict.fromkeys(self._graph.subgraphs_not_run()))
+
     def run(
         self, inputs: Mapping[str, Any], *, outputs: Sequence[str] | None = None
     ) -> dict[str, RuntimeValue]:

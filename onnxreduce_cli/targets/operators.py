@@ -9,6 +9,7 @@ where = "onnx/onnx-tensorrt 8.2-GA docs/operators.md"
 date = "2022-03-15"
 complete = ["ai.onnx"]             # in these domains what has no row is not taken; none if left out
 fallback = "onnxruntime"           # what has no row there runs on the CPU, by that runtime's table
+                                   # of the same version, or of another: "onnxruntime==1.15"
 
 [dtypes]                           # names for sets of dtypes that rows repeat
 floats = "float float16"
@@ -135,7 +136,8 @@ class OperatorSource:
         source: the source; None where the user says so.
         versions: the first and the last version, as indices of the file's versions.
         complete: the domains of which it names every operator that is taken, or `EVERY_DOMAIN`.
-        fallback: the runtime whose kernels run what it does not name; may be empty.
+        fallback: the runtime whose kernels run what it does not name, with its version if that is
+            not the same; may be empty.
     """
 
     source: Source | None
@@ -282,7 +284,7 @@ class OperatorTable:
             for fact in self.facts_at(domain, op_type, opset)
         )
         casts = frozenset(item for item in self._casts.items() if item[0] in dtypes)
-        other = OperatorTable.load(self._read.fallback, self.wanted)
+        other = self._fallback()
         fallback = other.key(domain, op_type, opset, dtypes) if other is not None else None
         return facts, self._is_complete(domain or DEFAULT_DOMAIN), casts, fallback
 
@@ -297,11 +299,16 @@ class OperatorTable:
         """Return whether the source names every operator of a domain that is taken."""
         return not self._read.complete.isdisjoint((domain, EVERY_DOMAIN))
 
+    def _fallback(self) -> OperatorTable | None:
+        """Return the table of the runtime that runs what this one does not take; None for none."""
+        name, _, version = self._read.fallback.partition("==")
+        return OperatorTable.load(name, Version.of(version) if version else self.wanted)
+
     def _answer_of_fallback(
         self, domain: str, op_type: str, opset: int | None, node: NodeFacts | None
     ) -> Answer:
         """Return what becomes of an operator that is not taken, where another runtime helps out."""
-        other = OperatorTable.load(self._read.fallback, self.wanted)
+        other = self._fallback()
         found = other.answer(domain, op_type, opset, node) if other else Answer("not known")
         if found.value in ("not taken", "not known"):
             return found

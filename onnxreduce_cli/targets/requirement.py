@@ -54,17 +54,6 @@ class Target:
         versions = self.versions or [row.version for row in self.rows]
         return _tables(self.runtime.name, tuple(versions))
 
-    def older_versions(self) -> Sequence[Version]:
-        """Return the older versions whose operators stand in for those of a version."""
-        versions = self.versions or [row.version for row in self.rows]
-        tables = [] if self.table else [_table(self.runtime.name, item) for item in versions]
-        found = [
-            table.stands_in_for(version)
-            for version, table in zip(versions, tables, strict=False)
-            if table is not None
-        ]
-        return [*dict.fromkeys(item for item in found if item is not None)]
-
     def answer(
         self, domain: str, op_type: str, opset: int, node: NodeFacts | None = None
     ) -> Answer:
@@ -299,12 +288,13 @@ def _normalized(name: str) -> str:
 def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...]) -> Target:
     if not wanted:
         newest = known.rows[-1]
-        return Target(known, _label(known, newest), [newest])
+        label = _label(known, newest)
+        return Target(known, label, [newest], _version_remark(known, label, newest.version, newest))
     if len(wanted) == 1 and wanted[0].sign == "==" and not wanted[0].series:
         version = wanted[0].version
         row = facts_of_version(known, version)
         label = f"{known.name} {version}"
-        remark = "" if version.is_of(row.version) else _older_version_remark(known, label, row)
+        remark = _version_remark(known, label, version, row)
         return Target(known, label, [row], remark, conditions, versions=[version])
     rows = list(_matching_rows(known, wanted))
     if not rows:
@@ -319,25 +309,45 @@ def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...
         meets_all(row.version, wanted) or any(version.is_of(row.version) for version in named)
         for row in rows
     )
-    return Target(
-        known,
-        label,
-        rows,
-        "" if meets else _older_version_remark(known, label, rows[-1]),
-        conditions,
+    newest = rows[-1]
+    remark = (
+        _version_remark(known, _label(known, newest), newest.version, newest)
+        if meets
+        else _older_version_remark(label, newest.version, _later(known, newest))
+    )
+    return Target(known, label, rows, remark, conditions)
+
+
+def _version_remark(known: Runtime, label: str, version: Version, row: VersionFacts) -> str:
+    """Return the remark that facts of an older version are used; empty where they are its own.
+
+    The operators have versions of their own, which may be more or fewer than the rows.
+    """
+    table = OperatorTable.load(known.name, version)
+    own_row = _is_own(version, row.version)
+    if (own_row and table is None) or (table is not None and _is_own(version, table.version)):
+        return ""
+    if table is None:
+        return _older_version_remark(label, row.version, _later(known, row))
+    if own_row:
+        nearest = "the nearest older" if table.newer else "the newest"
+        return f"its operators are taken to be those of {table.version}, {nearest} that are known"
+    later = [other for other in (_later(known, row), table.newer) if other is not None]
+    return _older_version_remark(
+        label, max(row.version, table.version), min(later) if later else None
     )
 
 
-def _older_version_remark(known: Runtime, label: str, row: VersionFacts) -> str:
-    """Return the remark that the facts of an older version are used; empty for all versions."""
-    if _holds_for_all_versions(row):
-        return ""
-    later = [other.version for other in known.rows if other.version > row.version]
-    if later:
-        return (
-            f"{label} is between {row.version} and {later[0]}: taken for {row.version}, the older"
-        )
-    return f"{label} is newer than all that is known: taken for {row.version}, the newest"
+def _older_version_remark(label: str, older: Version, newer: Version | None) -> str:
+    """Return the remark that the facts of an older version are used."""
+    if newer is not None:
+        return f"{label} is between {older} and {newer}: taken for {older}, the older"
+    return f"{label} is newer than all that is known: taken for {older}, the newest"
+
+
+def _later(known: Runtime, row: VersionFacts) -> Version | None:
+    """Return the version of the next row; None after the last."""
+    return next((other.version for other in known.rows if other.version > row.version), None)
 
 
 def _label(known: Runtime, row: VersionFacts) -> str:
@@ -346,7 +356,16 @@ def _label(known: Runtime, row: VersionFacts) -> str:
 
 def _holds_for_all_versions(row: VersionFacts) -> bool:
     """Return whether a row holds for versions that have no number."""
-    return row.version == Version.of("0")
+    return row.version == _ALL_VERSIONS
+
+
+def _is_own(version: Version, known: Version) -> bool:
+    """Return whether what is known of a version is known of another."""
+    return known == _ALL_VERSIONS or version.is_of(known)
+
+
+#: The version of what holds for versions that have no number.
+_ALL_VERSIONS = Version.of("0")
 
 
 def facts_of_version(known: Runtime, version: Version) -> VersionFacts:

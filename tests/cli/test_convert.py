@@ -385,7 +385,7 @@ def test_a_wrong_step_stops_the_conversion(onnxreduce, source, tmp_path, monkeyp
 def test_verify_along_the_way(onnxreduce, source):
     result = onnxreduce("convert", source, "--opset", 13, "--verify")
     assert result.code == 0
-    assert "verified: the whole models agree on 5 inputs, by " in result.out
+    assert "verified: the whole models agree on 8 inputs, by " in result.out
 
 
 @pytest.mark.parametrize("extension", ["json", "textproto", "onnxtxt"])

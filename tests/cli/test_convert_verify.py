@@ -49,7 +49,7 @@ def wrong_step(monkeypatch):
 
 def test_it_is_said_by_whom(onnxreduce, source):
     result = onnxreduce("convert", source, "--opset", 13, "--verify")
-    words = f"verified: the whole models agree on 5 inputs, by {ONNX_RUNTIME} and NumPy\n"
+    words = f"verified: the whole models agree on 8 inputs, by {ONNX_RUNTIME} and NumPy\n"
     assert words in result.out
 
 
@@ -66,7 +66,7 @@ def test_by_numpy_only_where_onnx_runtime_is_too_old(onnxreduce, source):
         call = ("convert", source, "--opset", newest, "--verify", "--force")
         result = onnxreduce(*call, "--ir-version", ir_version)
         assert result.code == 0
-        assert f"agree on 5 inputs, by {by}\n" in result.out
+        assert f"agree on 8 inputs, by {by}\n" in result.out
         assert "onnxruntime_src" not in result.out + result.err
 
 
@@ -127,7 +127,7 @@ def test_sizes_that_the_model_takes_are_found(onnxreduce, tmp_path, half):
     onnx.save(model(SIZED.replace("HALF", str(half))), path)
     result = onnxreduce("convert", path, "--opset", 13, "--verify")
     assert result.code == 0
-    assert "agree on 5 inputs" in result.out
+    assert "agree on 8 inputs" in result.out
 
 
 def test_sizes_that_are_not_found_are_told(onnxreduce, tmp_path):
@@ -146,7 +146,7 @@ def test_a_dry_run_compares_and_writes_nothing(onnxreduce, source, tmp_path):
     result = onnxreduce("convert", source, "--opset", 13, "--dry-run", "--verify")
     assert result.code == 0
     assert "1 site, 1 distinct, all checked" in result.out
-    assert f"verified: the whole models agree on 5 inputs, by {ONNX_RUNTIME}" in result.out
+    assert f"verified: the whole models agree on 8 inputs, by {ONNX_RUNTIME}" in result.out
     quiet = onnxreduce("convert", source, "--opset", 13, "--dry-run", "--verify", "-q")
     assert (quiet.code, quiet.out) == (0, "")
     assert list(tmp_path.iterdir()) == [source]

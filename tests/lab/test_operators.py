@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.operators import names, onnxruntime, onnxruntime_web, repositories, tensorrt, writing
+from lab.operators import (
+    documents,
+    names,
+    onnxruntime,
+    onnxruntime_web,
+    repositories,
+    tensorrt,
+    writing,
+)
 from lab.operators.restrictions import digest
 from lab.operators.writing import Release, Row, Source, check_names
 from onnxreduce_cli.targets.operators import parse_operators
@@ -93,6 +101,9 @@ def test_a_table_of_tensorrt_is_read() -> None:
     assert found["", "Where"][0].conditions == ("table",)
     assert ("", "Det") not in found
     assert found["", "Reciprocal"] == [Row()], "its parser has it"
+    alone = tensorrt.facts(TABLE, None, "8.6")
+    assert alone["", "Where"][0].conditions == ()
+    assert ("", "Reciprocal") not in alone
 
 
 def test_a_restriction_that_is_new_fails() -> None:
@@ -221,3 +232,63 @@ def test_files_are_read_from_a_clone_at_a_commit(tmp_path: Path) -> None:
     assert repositories.files(tmp_path, "HEAD", ".") == ["table.md"]
     with pytest.raises(LookupError, match="missing"):
         repositories.read(tmp_path, "HEAD", "missing.md")
+
+
+MLIR = """
+| Op |Supported Opsets (inclusive) |Limitations |Notes |
+| --- |--- |--- |--- |
+| **Abs** |6 - * | | |
+| **AveragePool** |6 - 18 | | |
+| **CastMap** |none | | | |
+| **Reshape** |6 - * |allowzero not supported. Does not support int4 and uint4. | |
+"""
+
+
+def test_a_table_of_onnx_mlir_is_read() -> None:
+    assert dict(documents.onnx_mlir({"": MLIR})) == {
+        "Abs": Row((6, None)),
+        "AveragePool": Row((6, 18)),
+        "Reshape": Row((6, None), (), ("allowzero", "no-int4")),
+    }
+    with pytest.raises(KeyError):
+        list(documents.onnx_mlir({"": MLIR.replace("allowzero", "allowone")}))
+
+
+def test_burn_names_operators_by_their_dimensions() -> None:
+    lines = ["| [Conv1d][1] | ✅ | ✅ |", "| [Conv2d][1] | ✅ | ✅ |", "| [ReduceL][2] | ✅ | ✅ |"]
+    found = dict(documents.burn({"": "\n".join([*lines, "| [Det][3] | ❌ | ✅ |"])}))
+    assert found == {
+        "Conv": Row(conditions=("1d-2d",)),
+        "ReduceL1": Row(),
+        "ReduceL2": Row(),
+    }
+
+
+TIDL = """
+## Operator Mapping (ONNX)
+
+| S. No. | ONNX Operator | TIDL Layer | Constraints |
+|:------:|:--------------|:-----------|:------|
+| 1 | Sum/Add/Sub | TIDL_EltWiseLayer | <ul> <li> Both inputs as variable are not supported in Sub </li></ul> |
+| 2 | Abs | TIDL_AbsLayer | <ul> </ul> |
+
+### Support for fused combinations (ONNX)
+
+| 1 | Erf | TIDL_GELULayer | <ul> <li> GELU </li></ul> |
+"""  # noqa: E501
+
+
+def test_a_condition_of_a_line_of_tidl_is_that_of_the_operator_it_names() -> None:
+    assert dict(documents.tidl({"": TIDL})) == {
+        "Sum": Row(),
+        "Add": Row(),
+        "Sub": Row(conditions=("one-constant",)),
+        "Abs": Row(),
+    }
+
+
+def test_each_sentence_of_a_document_names_conditions() -> None:
+    for sentences in (documents.ONNX_MLIR, documents.ESP_DL, documents.TIDL, documents.AXELERA):
+        assert {
+            name for names in sentences.values() for name in names
+        } <= documents.CONDITIONS.keys()

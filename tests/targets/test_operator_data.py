@@ -50,6 +50,25 @@ def test_there_is_a_runtime_for_each_file() -> None:
     assert set(NAMES) <= set(runtime_names())
 
 
+# The operators of onnxruntime-web are ONNX Runtime's; of nncase the lab measured 1.9 alone.
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name not in ("onnxruntime-web", "nncase")]
+)
+def test_the_newest_row_has_the_newest_operators(name: str) -> None:
+    file = read_operators(name)
+    assert file is not None
+    rows = read_runtime(name).rows
+    assert rows[-1].version >= file.versions[-1]
+    assert rows[0].version <= file.versions[0] or file.versions[0].is_of(rows[0].version)
+
+
+def test_what_another_runtime_helps_out_with_is_that_of_the_version_in_it() -> None:
+    # TIDL 9.2 has ONNX Runtime 1.14 in it, and 11.0 has 1.15.
+    assert table("tidl==9.2").answer("", "Unique", 13).value == "runs on the CPU"
+    assert table("tidl==9.2").answer("", "Shape", 19).value == "not taken"
+    assert table("tidl==11.0").answer("", "Shape", 19).value == "runs on the CPU"
+
+
 def test_all_files_are_small() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 400_000
 
@@ -62,7 +81,8 @@ def test_each_file_is_whole(name: str) -> None:
     for item in found.sources:
         assert item.source.where
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", item.source.date)
-        assert not item.fallback or read_operators(item.fallback) is not None
+        fallback, _, _ = item.fallback.partition("==")
+        assert not fallback or read_operators(fallback) is not None
 
 
 @pytest.mark.newest
@@ -110,6 +130,7 @@ ANOTHER_MEANING = {
     ("openvino", "GroupNormalization"),
     ("tinygrad", "GroupNormalization"),
     ("tvm", "Attention"),
+    ("x2paddle", "TopK"),
 }
 
 
@@ -220,6 +241,65 @@ def test_onnxruntime_casts_float16_to_float() -> None:
         ("tensorrt==8.0", "Einsum", 13, "not taken"),
         ("tensorrt==8.2", "Einsum", 13, "taken if"),
         ("tensorrt==8.6", "com.microsoft.Gelu", 1, "not known"),
+        ("onnx-mlir==0.5.1", "Abs", 13, "taken"),
+        ("onnx-mlir==0.5.1", "ArgMin", 12, "not taken"),
+        ("onnx-mlir==0.4.1", "AveragePool", 19, "not taken"),
+        ("onnx-mlir==0.4.0", "Trilu", 14, "not taken"),
+        ("onnx-mlir==0.5.1", "ReduceMax", 18, "taken if"),
+        ("wonnx==0.5", "Gather", 13, "taken if"),
+        ("wonnx==0.5", "Einsum", 13, "not taken"),
+        ("pplnn", "Add", 16, "taken"),
+        ("pplnn-cuda", "Add", 16, "not taken"),
+        ("burn==0.16", "ReduceL2", 13, "not taken"),
+        ("burn==0.20", "ReduceL2", 13, "taken"),
+        ("burn==0.20", "AveragePool", 13, "taken if"),
+        ("esp-dl==3.3", "Conv", 13, "taken if"),
+        ("esp-dl==3.3", "Einsum", 13, "not taken"),
+        ("tidl==10.0", "TopK", 13, "runs on the CPU"),
+        ("tidl==10.1", "TopK", 13, "taken if"),
+        ("tidl==9.2", "Einsum", 13, "runs on the CPU"),
+        ("onnxruntime==1.6", "Less", 13, "taken"),
+        ("onnxruntime==1.6", "Gather", 9, "taken"),
+        ("onnxruntime==1.4", "Celu", 12, "taken"),
+        ("onnxruntime==1.4", "com.microsoft.Gelu", 1, "not known"),
+        ("horizon", "Conv", 11, "taken if"),
+        ("horizon", "TopK", 10, "runs on the CPU"),
+        ("horizon", "TopK", 11, "not taken"),
+        ("horizon", "Einsum", 12, "not taken"),
+        ("ascend==8", "Einsum", 12, "taken"),
+        ("ascend==5", "Einsum", 12, "not taken"),
+        ("sophgo", "Conv", 13, "taken"),
+        ("sophgo", "Unique", 13, "not known"),
+        ("deepx==2.4", "Selu", 13, "taken"),
+        ("deepx==2.3", "Selu", 13, "not taken"),
+        ("pulsar2", "LayerNormalization", 17, "taken if"),
+        ("axelera", "Relu", 14, "taken"),
+        ("axelera", "Einsum", 14, "not known"),
+        ("qnn==2.31", "MatMul", 13, "taken"),
+        ("qnn==2.31", "Unique", 13, "not known"),
+        ("onnxruntime-qnn==1.24", "Conv", 13, "taken"),
+        ("onnxruntime-qnn==1.24", "com.microsoft.MatMulNBits", 1, "taken"),
+        ("onnxruntime-qnn==1.15", "Einsum", 13, "runs on the CPU"),
+        ("nnapi==1.24", "Relu", 13, "taken"),
+        ("nnapi==1.24", "Gather", 13, "taken if"),
+        ("nnapi==1.24", "Einsum", 13, "runs on the CPU"),
+        ("xnnpack==1.16", "AveragePool", 19, "runs on the CPU"),
+        ("xnnpack==1.17", "AveragePool", 19, "taken"),
+        ("ncnn", "LayerNormalization", 17, "taken"),
+        ("ncnn", "Hardmax", 13, "not known"),
+        ("onnx2ncnn==20260526", "Mul", 13, "taken"),
+        ("onnx2ncnn==20260526", "Shape", 13, "taken if"),
+        ("onnx2ncnn==20260526", "Einsum", 13, "not taken"),
+        ("nncase==1.9", "Greater", 13, "taken"),
+        ("nncase==3.10", "QLinearMatMul", 13, "not taken"),
+        ("x2paddle==1.6", "Mod", 10, "taken"),
+        ("x2paddle==1.6", "Mod", 9, "not taken"),
+        ("tensorrt==10.12", "HannWindow", 17, "not taken"),
+        ("tensorrt==10.14", "HannWindow", 17, "taken"),
+        ("tensorrt==10.14", "RotaryEmbedding", 23, "not taken"),
+        ("tensorrt==10.15", "RotaryEmbedding", 23, "taken if"),
+        ("tensorrt==11.1", "Swish", 24, "taken"),
+        ("tensorrt==11.1", "QLinearConv", 13, "not taken"),
     ],
 )
 def test_known_facts(runtime: str, name: str, opset: int, expected: str) -> None:

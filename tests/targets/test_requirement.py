@@ -51,6 +51,24 @@ def test_a_version_between_two_rows_gets_the_older_one_and_says_so() -> None:
     assert found.remark == ("opencv 4.13.2 is between 4.12 and 5.0: taken for 4.12, the older")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("unity==1.3", ""),
+        ("tvm==0.12.1", ""),
+        ("winml", ""),
+        ("axelera==1.2", ""),
+        ("barracuda==2.5", "barracuda 2.5 is between 2.4 and 3.0: taken for 2.4, the older"),
+        ("rknn==2.4", "rknn 2.4 is between 2.3.2 and 2.5: taken for 2.3.2, the older"),
+        ("webnn==1.30", "its operators are taken to be those of 1.24, the newest that are known"),
+        ("webnn", "its operators are taken to be those of 1.24, the newest that are known"),
+        ("webnn>=1.20", "its operators are taken to be those of 1.24, the newest that are known"),
+    ],
+)
+def test_a_version_of_which_the_operators_are_known_is_not_between(text: str, said: str) -> None:
+    assert find_target(text).remark == said
+
+
 def test_several_rows_are_one_target_that_takes_what_all_take() -> None:
     found = find_target("onnxruntime>=1.8,<1.15")
     assert (found.oldest, found.newest, found.ir_version, found.ml_version) == (7, 14, 7, 2)
@@ -102,11 +120,19 @@ def test_newer_versions_than_are_known(conditions: str) -> None:
     assert found.remark.endswith(" is newer than all that is known: taken for 1.32, the newest")
 
 
-def test_tensorrt_between_10_1_and_10_15_is_taken_for_10_1() -> None:
-    for version in ("10.2", "10.5", "10.14.1"):
+@pytest.mark.parametrize("name", runtime_names())
+def test_each_runtime_says_that_a_version_is_newer_than_all_that_is_known(name: str) -> None:
+    newest = find_target(name).rows[-1].version
+    remark = find_target(f"{name}==99999999").remark
+    said = "is newer than all that is known" in remark or f"nothing is known of {name}" in remark
+    assert said == (str(newest) != "0")
+
+
+def test_tensorrt_between_10_1_and_10_14_is_taken_for_10_1() -> None:
+    for version in ("10.2", "10.5", "10.13.3"):
         found = find_target(f"tensorrt=={version}")
         assert (rows(f"tensorrt=={version}"), found.newest) == (["10.1"], 20)
-        assert f"tensorrt {version} is between 10.1 and 10.15" in found.remark
+        assert f"tensorrt {version} is between 10.1 and 10.14" in found.remark
 
 
 @pytest.mark.parametrize("conditions", [">=1.8.1,<1.8.9", ">=1.8,<9", "!=1.9", "<=2", "~=1.8.0"])

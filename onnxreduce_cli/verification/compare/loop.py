@@ -21,12 +21,16 @@ class InputRequest(NamedTuple):
         choices: the choices of shapes, the best tests first.
         draw: draws inputs of one of these shapes; None where that would be too large.
         times: how often each choice is tried, as values decide too.
+        before: choices that are tried before, once each, where some other set was accepted.
+        optional: whether the set is left out where the reference accepts none.
     """
 
     values: str
     choices: Sequence[ShapeChoice]
     draw: Callable[[ShapeChoice], dict[str, Any] | None]
     times: int = 1
+    before: Sequence[ShapeChoice] = ()
+    optional: bool = False
 
 
 @dataclass(slots=True)
@@ -72,8 +76,11 @@ def draw_runs(
         places = range(len(item.choices) if level is not None else 1)
         order = sorted(places, key=lambda place: (place != level, place))
         first: Run | None = None
-        for place in (place for place in order for _ in range(item.times)):
-            feeds = item.draw(item.choices[place])
+        before = item.before if level is not None else ()
+        tried = [(level, choice) for choice in before]
+        tried += [(place, item.choices[place]) for place in order for _ in range(item.times)]
+        for place, choice in tried:
+            feeds = item.draw(choice)
             if feeds is None:
                 continue
             run = Run(item.values, feeds, False, {})
@@ -86,7 +93,7 @@ def draw_runs(
             if not accepted and not persistent:
                 # Larger sizes take long: where none is accepted, later sets try the first only.
                 level = None
-        if first is not None:
+        if first is not None and (first.accepted or not item.optional):
             yield first
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,13 +11,30 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 
-from onnxreduce_cli.model.graph.values import MOST_DIMS, Dims, from_proto, numpy_dtype
+from onnxreduce_cli.model.graph.scope import scopes
+from onnxreduce_cli.model.graph.values import MOST_DIMS, Dims, from_proto, is_float, numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
+from onnxreduce_cli.verification.inputs.decisions import DecisionFinder, Decisions, words
 from onnxreduce_cli.verification.inputs.profiles import (
+    BY_THE_MODEL,
+    DECIDING,
+    EXTREME,
+    HALVES,
+    LEVEL,
     NEAR_CONSTANTS,
     ORDINARY,
+    PROFILES,
+    SCALED,
     ZEROS,
+    beyond,
     draw_array,
+    extreme_integers,
+    halves,
+    next_to,
+    one_next_to,
+    outliers,
+    scaled_rows,
+    signed_integers,
     with_constants,
 )
 from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
@@ -37,6 +54,32 @@ LARGEST = max(_SIZES)
 _MOST_ELEMENTS = 1 << 59
 #: Constants of more elements are not used as limits.
 _FEW = 1024
+#: Rows of inputs that have many, the most first, and the elements that they may come to.
+_ROWS, _MANY_ELEMENTS = (64, 16, 8, 4), 1 << 14
+#: Sizes of dimensions that indices are drawn for, so that each index may come up.
+_INDEX_SIZES = (8, 16, 32, 64)
+#: Elements of weights, or of one input, above which a model is large: each run takes long.
+_LARGE_WEIGHTS, _LARGE_INPUT = 1 << 18, 1 << 14
+#: The share of indices that count from the end, in the trials with such.
+_FROM_END = 0.3
+#: The most trials for what reductions of an input, or sizes, are compared with.
+_MOST_LEVELS, _MOST_SIZES = 4, 4
+
+
+class Manner(NamedTuple):
+    """A manner of drawing values.
+
+    Attributes:
+        values: the value profile.
+        rng: where the numbers come from.
+        negative: whether integers without a range may be negative.
+        level: of `LEVEL`, twice the place of the value; one more to be above it.
+    """
+
+    values: str
+    rng: RandomArrays
+    negative: bool = False
+    level: int = 0
 
 
 class ShapeChoice(NamedTuple):
@@ -68,9 +111,21 @@ class Drawer:
         open_ranks: whether some rank is not known.
     """
 
-    def __init__(self, source: ModelSource, dims: Mapping[str, int] | None = None) -> None:
-        """Prepare for a model; its graph is analysed when integers are first drawn."""
+    def __init__(
+        self,
+        source: ModelSource,
+        dims: Mapping[str, int] | None = None,
+        others: Sequence[ModelSource] = (),
+    ) -> None:
+        """Prepare for a model; its graph is analysed when integers are first drawn.
+
+        Args:
+            source: the model.
+            dims: sizes that are fixed.
+            others: models that are compared with it: what they decide by is drawn too.
+        """
         self._source = source
+        self._sources = (source, *others)
         self.dims = dict(dims or {})
         self._types = {name: _dense(proto) for name, proto in source.inputs.items()}
         self.symbols = list(
@@ -94,6 +149,86 @@ class Drawer:
     @cached_property
     def _ranges(self) -> dict[str, tuple[IntegerRange, ...]]:
         return integer_ranges(self._source.skeleton, self._source.inputs)
+
+    @cached_property
+    def _finders(self) -> list[DecisionFinder]:
+        return [DecisionFinder(source.skeleton) for source in self._sources]
+
+    @cached_property
+    def _decisions(self) -> dict[str, Decisions]:
+        found = {name: Decisions() for name in self._source.inputs}
+        for name, decisions in found.items():
+            for finder in self._finders:
+                decisions.merge(finder.of_input(name))
+        return found
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether a run takes long, by the number of weights and the least size of inputs."""
+        found = scopes(self._source.skeleton)
+        tensors = [t for s in found for t in getattr(s.container, "initializer", ())]
+        tensors += [a.t for s in found for n in s.nodes for a in n.attribute if a.HasField("t")]
+        weights = sum(math.prod(tensor.dims) for tensor in tensors)
+        return weights > _LARGE_WEIGHTS or self.elements(ShapeChoice({}, 1)) > _LARGE_INPUT
+
+    @cached_property
+    def _words(self) -> list[str]:
+        found = dict.fromkeys(text for one in self._sources for text in words(one.skeleton))
+        cases = (str, str.lower, str.upper, str.title)
+        return list(dict.fromkeys(case(text) for case in cases for text in found))
+
+    @property
+    def levels(self) -> int:
+        """How many trials are wanted for what reductions of inputs are compared with."""
+        counts = (len(found.levels) for found in self._decisions.values())
+        return 2 * min(_MOST_LEVELS, max(counts, default=0))
+
+    def sizes(self) -> list[ShapeChoice]:
+        """Return choices on both sides of the sizes that the model compares its inputs' with."""
+        if not any(key not in self.dims for key in self.symbols):
+            return []
+        found = {size for finder in self._finders for size in finder.sizes()}
+        # Smaller ones are drawn anyway.
+        sizes = sorted({size for one in found for size in (one, one + 1) if size > max(_ODD)})
+        return [ShapeChoice(self.dims, size) for size in sizes[:_MOST_SIZES]]
+
+    def many_rows(self, first: ShapeChoice) -> list[ShapeChoice]:
+        """Return choices with many rows in inputs whose first open dimension may be large.
+
+        Args:
+            first: the choice of all other sizes.
+        """
+        if self.is_large:
+            return []
+        leading: dict[str, None] = {}
+        for name, dims in self._types.items():
+            keys = [
+                dim_key(name, axis, dim)
+                for axis, dim in enumerate(dims or ())
+                if not isinstance(dim, int)
+            ]
+            leading.update((key, None) for key in keys[:1] if key not in self.dims)
+        if not leading:
+            return []
+        rows = (first._replace(sizes={**first.sizes, **dict.fromkeys(leading, n)}) for n in _ROWS)
+        fitting = next((item for item in rows if self.elements(item) <= _MANY_ELEMENTS), None)
+        found = [] if fitting is None else [fitting]
+        for size in _INDEX_SIZES if found and any(self._ranges.values()) else ():
+            same = ShapeChoice(self.dims, size)
+            if self.elements(same) <= _MANY_ELEMENTS and self._all_indices(same):
+                return [same, *found]
+        return found
+
+    def _all_indices(self, choice: ShapeChoice) -> bool:
+        """Return whether inputs that are indices have elements for each index."""
+        for name, limits in self._ranges.items():
+            dims = self._types[name]
+            if dims is not None and all(isinstance(dim, int) for dim in dims):
+                continue
+            low, high = _ends(limits, choice)
+            if high - low + 1 > math.prod(_shape(name, dims, choice)) and high - low < 1 << 12:
+                return False
+        return True
 
     @cached_property
     def hints(self) -> dict[str, int]:
@@ -171,6 +306,7 @@ class Drawer:
         given: Mapping[str, Any] | None = None,
         *,
         negative: bool = False,
+        level: int = 0,
     ) -> dict[str, Any]:
         """Draw the inputs of one run.
 
@@ -180,7 +316,9 @@ class Drawer:
             rng: where the numbers come from.
             given: inputs that are not drawn.
             negative: whether integers without a range may be negative.
+            level: of the profile `LEVEL`, twice the place of the value; one more to be above it.
         """
+        manner = Manner(values, rng, negative, level)
         sizes = dict(choice.sizes)
         feeds: dict[str, Any] = {}
         for name in self._source.inputs:
@@ -190,7 +328,7 @@ class Drawer:
         for name, proto in self._source.inputs.items():
             if name not in feeds:
                 chosen = choice._replace(sizes=sizes)
-                feeds[name] = self._value(name, proto, chosen, values, rng, negative)
+                feeds[name] = self._value(name, proto, chosen, manner)
         return {name: feeds[name] for name in self._source.inputs}
 
     def _bind(self, name: str, value: Any, sizes: dict[str, int]) -> None:
@@ -206,33 +344,30 @@ class Drawer:
         name: str,
         proto: TypeProto,
         choice: ShapeChoice,
-        values: str,
-        rng: RandomArrays,
-        negative: bool,
+        manner: Manner,
     ) -> Any:
         kind = proto.WhichOneof("value")
         if kind == "optional_type":
-            if values == ZEROS:
+            if manner.values == ZEROS:
                 return None
             inner = proto.optional_type.elem_type
-            return self._value(name, inner, choice, values, rng, negative)
+            return self._value(name, inner, choice, manner)
         if kind == "sequence_type":
             inner = proto.sequence_type.elem_type
             # Of sequences in sequences one each: their number would double with each level.
-            count = 2 if inner.HasField("tensor_type") else 1
-            return [self._value(name, inner, choice, values, rng, negative) for _ in range(count)]
+            tensors = 3 if manner.values in BY_THE_MODEL else 2
+            count = tensors if inner.HasField("tensor_type") else 1
+            return [self._value(name, inner, choice, manner) for _ in range(count)]
         if kind != "tensor_type" or not proto.tensor_type.elem_type:
             raise InputError(f"inputs of the type of {name!r} cannot be drawn; give it")
-        return self._tensor(name, proto, choice, values, rng, negative)
+        return self._tensor(name, proto, choice, manner)
 
     def _tensor(
         self,
         name: str,
         proto: TypeProto,
         choice: ShapeChoice,
-        values: str,
-        rng: RandomArrays,
-        negative: bool,
+        manner: Manner,
     ) -> Array:
         shape = _shape(name, _dense(proto), choice)
         reason = _no_array(shape)
@@ -241,6 +376,7 @@ class Drawer:
             error.exit_code = 3  # Nobody can give it either: nothing is known.
             raise error
         elem_type = proto.tensor_type.elem_type
+        values, rng, negative, _ = manner
         try:
             dtype = numpy_dtype(elem_type)
         except (KeyError, TypeError) as error:
@@ -248,13 +384,80 @@ class Drawer:
         if elem_type != TensorProto.STRING and dtype.kind != "b":
             limits = self._ranges.get(name)
             if limits:
-                return _bounded(shape, dtype, limits, choice, rng)
+                drawn, high = _bounded(shape, dtype, limits, choice, rng), _ends(limits, choice)[1]
+                if values in (DECIDING, EXTREME) and all(bound.from_end for bound in limits):
+                    from_end = rng.random(shape) < _FROM_END
+                    drawn = np.where(from_end, drawn - (high + 1), drawn).astype(dtype)
+                if values == DECIDING:
+                    # Indices beyond what is indexed, which the model brings within it.
+                    known = self._decisions.get(name, Decisions()).values
+                    drawn = next_to(drawn, [v for v in known if np.max(v) >= high], rng)
+                return drawn
         if choice.integers is not None and dtype.kind in "iu":
             return np.full(shape, choice.integers, dtype)
+        if values in BY_THE_MODEL:
+            return self._by_the_model(name, shape, elem_type, manner)
         if values != NEAR_CONSTANTS:
             return draw_array(shape, elem_type, values, rng, negative=negative)
         drawn = draw_array(shape, elem_type, ORDINARY, rng, negative=negative)
         return with_constants(drawn, self._constants, rng)
+
+    def _by_the_model(
+        self, name: str, shape: tuple[int, ...], elem_type: int, manner: Manner
+    ) -> Array:
+        """Draw a tensor whose values depend on what the model does with it."""
+        values, rng = manner.values, manner.rng
+        ordinary = draw_array(shape, elem_type, ORDINARY, rng)
+        if elem_type == TensorProto.STRING:
+            if self._words and ordinary.size == 1 and values in PROFILES:
+                chosen = self._words[PROFILES.index(values) % len(self._words)]
+                ordinary = np.full(shape, chosen, object)
+            elif self._words:
+                known = np.array(self._words, object)[rng.integers(0, len(self._words), shape)]
+                ordinary = np.where(rng.random(shape) < 0.6, known, ordinary)
+            return np.asarray(ordinary, object).reshape(shape)
+        dtype, found = ordinary.dtype, self._decisions.get(name, Decisions())
+        if dtype.kind in "bc":
+            return np.ones_like(ordinary) if values == EXTREME else ordinary
+        if values == LEVEL and found.levels:
+            place, above = divmod(manner.level, 2)
+            level = found.levels[place % len(found.levels)]
+            return beyond(shape, dtype, level, bool(above), rng)
+        if ordinary.size == 1 and found.values and values in PROFILES:
+            # As there is one element, each trial has one of the values, or is next to it.
+            return one_next_to(ordinary, found.values, PROFILES.index(values))
+        if dtype.kind in "iu":
+            return self._integers(ordinary, found, values, rng)
+        if values == DECIDING:
+            return next_to(ordinary, found.values, rng)
+        if values == SCALED and name != self._widest:
+            return np.asarray(rng.integers(0, 2, shape)).astype(dtype)  # As masks are.
+        draw = {HALVES: halves, EXTREME: outliers, SCALED: scaled_rows}.get(values)
+        return ordinary if draw is None else draw(shape, dtype, rng)
+
+    @staticmethod
+    def _integers(ordinary: Array, found: Decisions, values: str, rng: RandomArrays) -> Array:
+        """Draw integers that the model bounds by no range."""
+        drawn, known = ordinary, found.values
+        if found.any_integer and values == EXTREME:
+            return extreme_integers(ordinary.shape, ordinary.dtype, rng)
+        if found.signed:
+            drawn = signed_integers(ordinary.shape, ordinary.dtype, rng)
+        else:
+            known = [value for value in known if np.min(value) >= 1]
+        return next_to(drawn, known, rng) if values == DECIDING else drawn
+
+    @cached_property
+    def _widest(self) -> str:
+        """The first input of floats with the most dimensions."""
+        floats = [
+            name
+            for name, proto in self._source.inputs.items()
+            if proto.HasField("tensor_type")
+            and proto.tensor_type.elem_type not in (0, TensorProto.STRING)
+            and is_float(numpy_dtype(proto.tensor_type.elem_type))
+        ]
+        return max(floats, key=lambda name: len(self._types[name] or ()), default="")
 
     @cached_property
     def _constants(self) -> list[Array]:
@@ -303,6 +506,17 @@ def _no_array(shape: tuple[int, ...]) -> str | None:
     return None
 
 
+def _ends(limits: tuple[IntegerRange, ...], choice: ShapeChoice) -> tuple[int, int]:
+    """Return the least and the largest integer within all the limits."""
+    low = max(bound.low for bound in limits)
+    high = min(bound.high for bound in limits)
+    for bound in limits:
+        for dim in bound.dims:
+            size = dim if isinstance(dim, int) else choice.sizes.get(dim or "", 1)
+            high = min(high, size if bound.inclusive else size - 1)
+    return low, max(low, high)
+
+
 def _bounded(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
@@ -311,16 +525,14 @@ def _bounded(
     rng: RandomArrays,
 ) -> Array:
     """Draw integers within all the limits, in any numeric dtype."""
-    low = max(bound.low for bound in limits)
-    high = min(bound.high for bound in limits)
-    for bound in limits:
-        for dim in bound.dims:
-            size = dim if isinstance(dim, int) else choice.sizes.get(dim or "", 1)
-            high = min(high, size if bound.inclusive else size - 1)
-    high = max(low, high)
+    low, high = _ends(limits, choice)
     count = math.prod(shape)
     if any(bound.unique for bound in limits) and count <= high - low + 1:
         drawn = low + rng.permutation(high - low + 1)[:count]
+    elif low == 0 and count > high:
+        # Each index at least once; counts have no 0.
+        more = rng.integers(low, high + 1, (count - (high - low + 1),))
+        drawn = np.concatenate([np.arange(low, high + 1), more])[rng.permutation(count)]
     else:
         drawn = rng.integers(low, high + 1, (count,))
     rest = [bound.rest for bound in limits if bound.rest is not None]

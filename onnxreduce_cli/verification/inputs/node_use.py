@@ -8,10 +8,13 @@ from onnx import AttributeProto, NodeProto
 
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.scope import Scope
-from onnxreduce_cli.model.graph.values import Dims
+from onnxreduce_cli.model.graph.values import Dims, numpy_dtype
 from onnxreduce_cli.model.types.facts import Facts
 
 Dim = int | str | None
+
+#: Operators that read nothing but the shape of their input.
+OF_SHAPES = frozenset({"Shape", "Size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ class NodeUse:
         name = self.node.input[index] if index < len(self.node.input) else ""
         found = self.facts.type(self.scope, name)
         return None if found is None else found.dims
+
+    def takes_integers(self, index: int) -> bool:
+        """Return whether an input of the node may be of integers."""
+        elem_type = self.facts.elem_type(self.scope, self.node.input[index])
+        return elem_type is None or numpy_dtype(elem_type).kind in "iu"
 
     def dim(self, index: int, axis: int) -> Dim:
         """Return one dimension of an input; None where it is not known."""

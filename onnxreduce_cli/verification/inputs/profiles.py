@@ -25,17 +25,29 @@ UNUSUAL, ORDERED, MULTIPLIED = "unusual", "ordered", "multiplied"
 #: would hardly meet limits, or equal what they are compared with.
 NEAR_CONSTANTS = "near"
 
-#: Value profiles in the order of the trials; with special values, the last is `SPECIAL`.
-PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
+#: Values at which the model decides, and their neighbours (deciding); multiples of a half, which
+#: are ties (halves); the ends of integer types, and outliers (extreme); ordinary values, scaled
+#: differently in each row (scaled); all elements next to a value that a reduction of them is
+#: compared with (level).
+DECIDING, HALVES, EXTREME, SCALED, LEVEL = "deciding", "halves", "extreme", "scaled", "level"
+
+#: Value profiles in the order of the trials, and how many of them a large model gets.
+PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, DECIDING, SCALED, HALVES, EXTREME)
+OF_LARGE = 6
+
+#: Profiles that depend on what the model does with its inputs.
+BY_THE_MODEL = frozenset({DECIDING, HALVES, EXTREME, SCALED, LEVEL})
+
+#: Profiles of which many rows see more than few.
+OF_MANY_ROWS = BY_THE_MODEL - {LEVEL} | {SPECIAL, UNUSUAL}
 
 _STRINGS = ("", "a", "word", "Word two", "été", "日本", "0")
 
 
-def profile(trial: int, trials: int, special: bool) -> str:
-    """Return the value profile of a trial; with `special`, some trials have special values."""
-    if special and trial % len(PROFILES) == min(trials, len(PROFILES)) - 1:
-        return SPECIAL
-    return PROFILES[trial % len(PROFILES)]
+def profiles(trials: int, special: bool = False) -> list[str]:
+    """Return the value profiles of trials; `special` adds one for each five."""
+    found = [PROFILES[trial % len(PROFILES)] for trial in range(trials)]
+    return found + [SPECIAL] * (-(-trials // 5) if special else 0)
 
 
 def draw_array(
@@ -148,3 +160,139 @@ def with_constants(array: Array, constants: list[Array], rng: RandomArrays) -> A
         fits = (values >= low) & (values <= high)
         mixed = np.where(np.asarray(fits, bool) & (rng.random(mixed.shape) < 0.3), values, mixed)
     return mixed.astype(array.dtype)
+
+
+def signed_integers(shape: tuple[int, ...], dtype: np.dtype[Any], rng: RandomArrays) -> Array:
+    """Draw integers of up to 9, negative ones too where the dtype has them."""
+    low = -9 if dtype.kind == "i" else 0
+    info = iinfo(dtype)
+    drawn = rng.integers(max(low, int(info.min)), min(9, int(info.max)) + 1, shape)
+    return np.asarray(drawn).astype(dtype)
+
+
+def halves(shape: tuple[int, ...], dtype: np.dtype[Any], rng: RandomArrays) -> Array:
+    """Draw multiples of a half, up to 8."""
+    return np.asarray(rng.integers(-16, 17, shape) / 2.0).astype(dtype)
+
+
+def extreme_integers(shape: tuple[int, ...], dtype: np.dtype[Any], rng: RandomArrays) -> Array:
+    """Draw integers of all of a dtype's range, its ends among them."""
+    info = iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    # Of each number of bits as many: all of the range would have large ones alone.
+    bits = rng.integers(1, 8 * dtype.itemsize + 1, shape)
+    drawn = [
+        min(high, max(low, int(sign) * (int(number) >> (63 - int(bit)))))
+        for sign, number, bit in zip(
+            rng.choice([-1, 1] if low else [1], (bits.size,)),
+            rng.integers(0, (1 << 63) - 1, bits.shape).reshape(-1),
+            np.minimum(bits, 63).reshape(-1),
+            strict=True,
+        )
+    ]
+    ends = [low, low + 1, high - 1, high, -1 if low else 1, 0]
+    for place in np.flatnonzero(rng.random((bits.size,)) < 0.4):
+        drawn[place] = ends[int(rng.integers(0, len(ends)))]
+    return np.array(drawn, dtype).reshape(shape)
+
+
+def outliers(shape: tuple[int, ...], dtype: np.dtype[Any], rng: RandomArrays) -> Array:
+    """Draw ordinary floats with some large ones among them."""
+    most = {4: 4.0, 8: 4.0, 2: 3.0}.get(dtype.itemsize, 1.0)
+    drawn = rng.standard_normal(shape)
+    factors = 10.0 ** rng.uniform(1, most, shape) if most > 1 else 1.0
+    return np.asarray(np.where(rng.random(shape) < 0.15, drawn * factors, drawn)).astype(dtype)
+
+
+def scaled_rows(shape: tuple[int, ...], dtype: np.dtype[Any], rng: RandomArrays) -> Array:
+    """Draw floats of another scale in each row, from a ten-thousandth to ten."""
+    rows = shape[:1] if len(shape) > 1 else ()
+    scales = 10.0 ** rng.uniform(-4, 1, rows)
+    scales = scales.reshape(rows + (1,) * (len(shape) - len(rows)))
+    return np.asarray(rng.standard_normal(shape) * scales).astype(dtype)
+
+
+def next_to(array: Array, values: list[Array], rng: RandomArrays, share: float = 0.6) -> Array:
+    """Put values, and their neighbours near and far, in the place of elements of a tensor."""
+    if not array.size or not values:
+        return array
+    integers = array.dtype.kind in "iu"
+    chosen = rng.integers(0, len(values), array.shape)
+    mixed = np.zeros(array.shape)
+    for number, value in enumerate(values):
+        try:
+            # Of the same shape, each beside the element that it meets.
+            spread = np.broadcast_to(value, array.shape)
+        except ValueError:
+            spread = rng.choice(value.reshape(-1), array.shape)
+        mixed = np.where(chosen == number, spread, mixed)
+    sign = rng.choice([-1, 0, 0, 1], array.shape)
+    if integers:
+        mixed = np.round(mixed) + sign
+        low, high = (float(end) for end in (iinfo(array.dtype).min, iinfo(array.dtype).max))
+        fits = (mixed >= low) & (mixed < high)
+    else:
+        step = 10.0 ** rng.uniform(-4, -1, array.shape)
+        mixed = mixed + sign * step * np.maximum(1.0, np.abs(mixed))
+        fits = np.abs(mixed) <= float(finfo(array.dtype).max)
+    picked = fits & (rng.random(array.shape) < share)
+    array = array.copy()
+    array[picked] = mixed[picked].astype(array.dtype)
+    return array
+
+
+def one_next_to(array: Array, values: list[Array], number: int) -> Array:
+    """Put a value, or a number next to one, in the place of the only element of a tensor.
+
+    Args:
+        array: the tensor.
+        values: the values.
+        number: each gives the next in turn.
+    """
+    flat = np.concatenate([value.reshape(-1) for value in values])
+    step = 1.0 if array.dtype.kind in "iu" else 1e-3 * np.maximum(1.0, np.abs(flat))
+    chosen = np.concatenate([flat, flat + step, flat - step])
+    value = chosen[number % chosen.size]
+    info = iinfo(array.dtype) if array.dtype.kind in "iu" else finfo(array.dtype)
+    fits = float(info.min) <= value < float(info.max)
+    return np.full_like(array, value) if fits else array
+
+
+def beyond(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    level: tuple[str, float],
+    above: bool,
+    rng: RandomArrays,
+) -> Array:
+    """Draw elements of which the largest, the least or the mean is next to a value.
+
+    Args:
+        shape: their shape.
+        dtype: their dtype.
+        level: ``max``, ``min`` or ``mean``, and the value.
+        above: whether it is a little above the value, else below.
+        rng: where the numbers come from.
+    """
+    kind, value = level
+    size = max(1.0, abs(value))
+    if dtype.kind in "iu":
+        near = np.full(shape, round(value) + (1 if above else -1), np.float64)
+    else:
+        step = 10.0 ** rng.uniform(-3, -1, shape) * size
+        near = value + (step if above else -step)
+    drawn = rng.standard_normal(shape)
+    if kind == "mean":
+        around = drawn - drawn.mean(-1, keepdims=True) if shape and dtype.kind == "f" else 0.0
+        found = near + around
+    elif (kind == "max") == above:  # One element is enough.
+        usual = rng.random(shape) < 0.5
+        usual.reshape(-1)[:1] = False
+        found = np.where(usual, drawn, near)
+    else:
+        wide = value + np.abs(drawn) * (size if above else -size)
+        found = np.where(rng.random(shape) < 0.5, wide, near)
+    if dtype.kind in "iu":
+        info = iinfo(dtype)
+        found = np.clip(np.round(found), float(info.min), float(info.max))
+    return np.asarray(found).astype(dtype)

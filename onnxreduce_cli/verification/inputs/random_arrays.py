@@ -41,6 +41,10 @@ class RandomArrays:
         """Draw int64 from `low` to below `high`; ranges of up to 2**63 - 1 integers."""
         return (self._bits(shape) % np.uint64(high - low)).astype(np.int64) + low
 
+    def uniform(self, low: float, high: float, shape: tuple[int, ...] = ()) -> Any:
+        """Draw doubles from `low` to below `high`."""
+        return low + (high - low) * self.random(shape)
+
     def standard_normal(self, shape: tuple[int, ...] = ()) -> Any:
         """Draw doubles of mean 0 and variance 1, by the transform of Box and Muller."""
         radius = np.sqrt(-2.0 * np.log1p(-self.random(shape)))

@@ -30,6 +30,7 @@ class IntegerRange(NamedTuple):
         inclusive: whether a dimension itself is allowed.
         unique: whether no value may come twice, as in a list of axes.
         rest: the value of all but the first element; None where they are drawn too.
+        from_end: whether negative ones count from the end.
     """
 
     low: int
@@ -38,10 +39,11 @@ class IntegerRange(NamedTuple):
     inclusive: bool = False
     unique: bool = False
     rest: int | None = None
+    from_end: bool = False
 
 
 #: The inputs whose elements an operator passes on unchanged, by operator.
-_PASSING: dict[str, tuple[int, ...]] = {
+PASSING: dict[str, tuple[int, ...]] = {
     "Cast": (0,),
     "CastLike": (0,),
     "Compress": (0,),
@@ -78,8 +80,14 @@ def _below(dim: Dim) -> IntegerRange:
     return IntegerRange(0, _LARGEST, (dim,))
 
 
+def _counts_from_end(use: NodeUse) -> bool:
+    """Return whether negative indices count from the end, as they do from opset 11 on."""
+    return use.scope.opset is not None and use.scope.opset >= 11
+
+
 def _at_axis(use: NodeUse) -> IntegerRange:
-    return _below(use.dim(0, use.integer("axis")))
+    found = _below(use.dim(0, use.integer("axis")))
+    return found._replace(from_end=_counts_from_end(use))
 
 
 def _nd(use: NodeUse) -> IntegerRange:
@@ -94,7 +102,8 @@ def _nd(use: NodeUse) -> IntegerRange:
 
 def _axes(use: NodeUse) -> IntegerRange:
     dims = use.dims(0)
-    return IntegerRange(0, max(0, len(dims) - 1) if dims is not None else 0, unique=True)
+    high = max(0, len(dims) - 1) if dims is not None else 0
+    return IntegerRange(0, high, unique=True, from_end=dims is not None)
 
 
 def _signal_axis(use: NodeUse) -> IntegerRange:
@@ -104,7 +113,8 @@ def _signal_axis(use: NodeUse) -> IntegerRange:
 
 def _one_hot(use: NodeUse) -> IntegerRange:
     depth = use.constant(1)
-    return IntegerRange(0, 0 if depth is None else max(0, depth - 1))
+    high = 0 if depth is None else max(0, depth - 1)
+    return IntegerRange(0, high, from_end=_counts_from_end(use))
 
 
 def _new_axes(use: NodeUse) -> IntegerRange:
@@ -239,7 +249,7 @@ def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[I
     """
     found_scopes = scopes(model)
     facts = Facts(model, found_scopes)
-    readers = _readers(found_scopes)
+    readers = readers_by_value(found_scopes)
     main = found_scopes[0]
     inner = {id(scope.container): scope for scope in found_scopes}
     result = {}
@@ -253,7 +263,7 @@ def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[I
 Readers = dict[tuple[int, str], list[tuple[Scope, NodeProto, int]]]
 
 
-def _readers(found: list[Scope]) -> Readers:
+def readers_by_value(found: list[Scope]) -> Readers:
     """Return the uses of each value, by its scope and name: scope, node, and input index."""
     readers: Readers = defaultdict(list)
     for scope in found:
@@ -291,14 +301,14 @@ def _follow(
             bound = None if role is None else role(NodeUse(node, scope, facts))
             if bound is not None:
                 found[bound] = None
-            if index in _PASSING.get(node.op_type, ()):
+            if index in PASSING.get(node.op_type, ()):
                 for output in node.output:
                     reach(scope, output)
-            _enter(node, index, inner, reach)
+            enter_body(node, index, inner, reach)
     return tuple(found)
 
 
-def _enter(
+def enter_body(
     node: NodeProto, index: int, inner: dict[int, Scope], reach: Callable[[Scope, str], None]
 ) -> None:
     """Follow a value that a Loop or Scan passes to its body."""

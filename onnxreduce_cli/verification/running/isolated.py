@@ -20,6 +20,7 @@ from onnxreduce_cli.verification.errors import (
     CannotRunError,
     CrashedError,
     LimitError,
+    RunFailedError,
 )
 from onnxreduce_cli.verification.running.limits import Limits, current_limits
 from onnxreduce_cli.verification.running.sessions import (
@@ -28,6 +29,7 @@ from onnxreduce_cli.verification.running.sessions import (
     full_check,
     open_model,
     run_models,
+    subgraphs_not_run,
 )
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.worker import process
@@ -167,6 +169,19 @@ class IsolatedRunner:
         reply = self._send(run_models, keys, plain, list(names))
         results = self._answer(reply, "these inputs")
         return [[self._result(item) for item in row] for row in results]
+
+    def subgraphs_not_run(self) -> list[tuple[str, str]]:
+        """Return the subgraphs that no run has needed, as node's name and attribute.
+
+        None are known in ONNX Runtime, nor after the worker ended.
+        """
+        try:
+            found: list[tuple[str, str]] = self._answer(
+                self._send(subgraphs_not_run, self.key), "this model"
+            )
+        except (UnansweredError, RunFailedError, CannotRunError):
+            return []
+        return found
 
     def _open(self) -> Reply:
         model = _worker_model(self.source, self.executor, self._extra)

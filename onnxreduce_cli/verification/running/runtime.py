@@ -65,6 +65,10 @@ class NumpyRunner:
         except (executor.ExecutorError, OSError, ValueError) as error:
             raise RefusedError(str(error)) from error
 
+    def subgraphs_not_run(self) -> list[tuple[str, str]]:
+        """Return the subgraphs that no run so far has needed, as node's name and attribute."""
+        return self._executor.subgraphs_not_run()
+
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run the model once; see `Runner.run`."""
         known = set(self._executor.input_names)

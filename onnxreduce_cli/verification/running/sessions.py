@@ -100,6 +100,15 @@ def _run(key: int, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, 
         return error
 
 
+def subgraphs_not_run(key: int) -> list[tuple[str, str]]:
+    """Return the subgraphs that a model's runs have not needed, as node's name and attribute.
+
+    Only the NumPy executor knows; of a model that is not open there in this process there are none.
+    """
+    session = _sessions.get(key)
+    return session.runner.subgraphs_not_run() if isinstance(session, _NumpySession) else []
+
+
 def full_check(model: WorkerModel) -> str:
     """Return what onnx's full check finds wrong with a model; empty if that is nothing."""
     import onnx
@@ -137,7 +146,7 @@ class _NumpySession:
         try:
             path = None if model.content else model.path
             given = ModelProto.FromString(model.content) if path is None else path
-            self._runner = NumpyRunner(given, model.base_dir)
+            self.runner = NumpyRunner(given, model.base_dir)
         except (CannotRunError, MemoryError):
             raise
         except Exception as error:  # It is raised where the call came from.
@@ -145,7 +154,7 @@ class _NumpySession:
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         try:
-            found = self._runner.run(feeds, names)
+            found = self.runner.run(feeds, names)
         except LimitError as error:
             raise MemoryError(str(error)) from error
         except (CannotRunError, RunFailedError, MemoryError):

@@ -15,14 +15,18 @@ import numpy.typing as npt
 
 from onnxreduce_cli.model.graph.values import is_float
 from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
+from onnxreduce_cli.verification.inputs.node_use import OF_SHAPES
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.divergence import InnerRunner, shared_values
-from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
+from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
 Array = npt.NDArray[Any]
 
 #: Values that recur in other shapes, such as a bias; fewer of them may be zeros and ones.
 _DISTINCT = 3
+
+#: In so many trials integers do not recur by chance.
+_OFTEN = 3
 
 #: How often values further away are compared, each time twice as far.
 _ROUNDS = 12
@@ -124,10 +128,13 @@ def void_of(values: Sequence[Any]) -> str:
 
 
 def _same(arrays: Sequence[Array]) -> bool:
-    """Return whether floats are the same in all trials: they do not depend on what was drawn."""
+    """Return whether numbers are the same in all trials: they do not depend on what was drawn."""
     first = arrays[0]
     if not is_float(first.dtype):
-        return False
+        is_integer = first.dtype.kind in "iu"
+        return (
+            is_integer and len(arrays) >= _OFTEN and all(np.array_equal(first, a) for a in arrays)
+        )
     known = np.unique(first)
     for other in arrays[1:]:
         if other.shape == first.shape:

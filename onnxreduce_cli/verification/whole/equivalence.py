@@ -47,7 +47,7 @@ def verify(
     *,
     inputs: Inputs | Sequence[Inputs] | None = None,
     dims: Mapping[str, int] | None = None,
-    trials: int = 5,
+    trials: int | None = None,
     seed: int = 0,
     special: bool = False,
     tolerance: Tolerance | None = None,
@@ -56,6 +56,7 @@ def verify(
     progress: Progress | None = None,
     labels: tuple[str, str] = ("", ""),
     casting: bool = False,
+    idle: bool = True,
 ) -> VerifyReport:
     """Compare two models, or one model in two executors, on the same inputs.
 
@@ -64,15 +65,17 @@ def verify(
         b: the other model; None to compare the executors on `a`.
         inputs: real data by input name, or several sets of it; missing inputs are drawn.
         dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
-        trials: how many sets of inputs to draw.
+        trials: how many sets of inputs to draw; None for 8, of a large model 6. More are drawn
+            where reductions of inputs, or their sizes, are compared with constants.
         seed: of what is drawn; equal seeds give equal inputs.
-        special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
+        special: whether to add trials with NaN, infinities, both zeros and denormals.
         tolerance: the allowed difference of values; by default the table of `compare`.
         executors: the executors to run, among `EXECUTORS`.
         save_failure: a folder for the first inputs on which the models differ.
         progress: called with the steps done, the steps in all, and the current one.
         labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
         casting: whether `b` may take and give other dtypes, to which inputs and outputs are cast.
+        idle: whether to look for weights on which no output depends.
 
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
@@ -89,7 +92,7 @@ def verify(
         return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
     ran = Trials(sources, tuple(executors), tolerance or Tolerance(), progress, casting)
     ran.run(_sets(inputs, sources[Side.REFERENCE]), dims, trials, seed, special)
-    return Verdict(ran).report(save_failure)
+    return Verdict(ran).report(save_failure, idle=idle)
 
 
 def _sources(

@@ -28,8 +28,8 @@ from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.verification.inputs.node_use import OF_SHAPES
 from onnxreduce_cli.verification.running.source import ModelSource
-from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES
 
 _FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"
 

@@ -218,6 +218,7 @@ class _Checker:
                     tolerance=_tolerance(self._changes.dtypes),
                     executors=executors,
                     casting=bool(self._changes.dtypes),
+                    idle=False,
                 )
             except InputError as error:
                 self.uncompared = str(error)

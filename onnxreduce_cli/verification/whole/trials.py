@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import TypeProto
@@ -30,7 +30,16 @@ from onnxreduce_cli.verification.compare.outcomes import (
 from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs.drawing import LARGEST, Drawer, ShapeChoice
-from onnxreduce_cli.verification.inputs.profiles import profile
+from onnxreduce_cli.verification.inputs.profiles import (
+    BY_THE_MODEL,
+    LEVEL,
+    OF_LARGE,
+    OF_MANY_ROWS,
+    ORDINARY,
+    PROFILES,
+    UNUSUAL,
+    profiles,
+)
 from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 from onnxreduce_cli.verification.running.isolated import (
     close_unused_models,
@@ -58,9 +67,13 @@ class Trials:
         progress: called with the steps done, the steps in all, and the current one.
         casting: whether the second model may take and give other dtypes than the first.
         runs: the runs, one for each set of inputs.
+        uncounted: runs on special values, by which the models are not judged.
         random: the outputs that are random, which are not compared.
         reasons: why an executor could not run a model at all.
         unfit: the advice where no executor accepts any inputs; empty where one does.
+        not_run: the first model's subgraphs that the NumPy executor has not run, as node's name and
+            attribute.
+        is_large: whether a run takes long.
     """
 
     sources: dict[Side, ModelSource]
@@ -69,9 +82,12 @@ class Trials:
     progress: Progress | None = None
     casting: bool = False
     runs: list[Run] = field(default_factory=list)
+    uncounted: list[Run] = field(default_factory=list)
     random: set[str] = field(default_factory=set)
     reasons: dict[RunKey, str] = field(default_factory=dict)
     unfit: str = ""
+    not_run: list[tuple[str, str]] = field(default_factory=list)
+    is_large: bool = False
     _done: int = 0
 
     @property
@@ -83,7 +99,7 @@ class Trials:
         self,
         given: list[Inputs],
         dims: Mapping[str, int] | None,
-        trials: int,
+        trials: int | None,
         seed: int,
         special: bool,
     ) -> None:
@@ -93,9 +109,15 @@ class Trials:
             InputError: inputs cannot be drawn.
         """
         reference = self.sources[Side.REFERENCE]
-        drawer = Drawer(reference, dims)
-        plan = _plan(given, reference, trials, special)
-        if not all(inputs for inputs, _ in plan):
+        others = [source for side, source in self.sources.items() if side is not Side.REFERENCE]
+        drawer = Drawer(reference, dims, others)
+        plan = _plan(given, drawer, reference, trials, special)
+        self.is_large = drawer.is_large
+        if others and trials is None and not special and not self.is_large:
+            plan += [
+                _PlannedTrial(item.given, UNUSUAL) for item in plan if item.values == ORDINARY
+            ][:1]
+        if not all(item.given for item in plan):
             # Raised before an executor opens the model, which may take as much memory.
             choices = list(drawer.choices(0, RandomArrays(seed)))
             if all(drawer.elements(_with_small_batch(drawer, item)) > _MOST for item in choices):
@@ -104,7 +126,9 @@ class Trials:
         total = len(self.sources) * len(self.executors) * len(plan)
         searches = (self._drawn(name, drawer, plan, seed, total) for name in self.executors)
         complete = partial(self._complete, steps=len(plan), total=total)
-        self.runs = list(compare_models(searches, complete, self._judge, self.names))
+        runs = list(compare_models(searches, complete, self._judge, self.names))
+        self.runs = [run for run in runs if run.values != UNUSUAL]
+        self.uncounted = [run for run in runs if run.values == UNUSUAL and run.accepted]
         if not any(run.accepted for run in self.runs) and self.runs:
             self.unfit = _unfit(drawer, plan)
         if self.progress is not None:
@@ -118,7 +142,7 @@ class Trials:
         return judge(run.outcomes, name, self.tolerance, self.tolerance.between_executors())
 
     def _drawn(
-        self, executor: str, drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int, total: int
+        self, executor: str, drawer: Drawer, plan: list[_PlannedTrial], seed: int, total: int
     ) -> list[Run]:
         """Return runs of the first model on inputs drawn for it."""
         if self._done:
@@ -135,10 +159,12 @@ class Trials:
 
         def draw() -> list[Run]:
             runner = open_isolated(source, executor)
-            return list(draw_runs(_wanted(drawer, plan, seed), partial(run_reference, runner)))
+            runs = list(draw_runs(_wanted(drawer, plan, seed), partial(run_reference, runner)))
+            self.not_run = runner.subgraphs_not_run()
+            return runs
 
         found = self._stage(key, draw, len(plan), total) or []
-        if found and len(found) < len(plan):
+        if found and len(found) < sum(item.size is None for item in plan):
             raise _too_large(drawer, list(drawer.choices(0, RandomArrays(seed))))
         return found
 
@@ -182,6 +208,8 @@ class Trials:
             if casting and outcome.values is not None:
                 outcome = outcome._replace(values=cast_values(outcome.values, first.outputs))
             found.append(outcome._replace(failure=short_message(outcome.failure, source)))
+        if source is first:
+            self.not_run = runner.subgraphs_not_run()
         return found
 
     def trials(self) -> Iterator[Trial]:
@@ -206,23 +234,64 @@ class Trials:
                 yield ExecutorRun(source.label, executor, ran, reason)
 
 
-def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[InputRequest]:
+class _PlannedTrial(NamedTuple):
+    """A trial to come.
+
+    Attributes:
+        given: the inputs that are not drawn.
+        values: the value profile of the others; ``given`` where there are none.
+        level: of the profile `LEVEL`, which value, and on which side of it.
+        size: the choice of shapes that the trial is for; None for any.
+    """
+
+    given: Inputs
+    values: str
+    level: int = 0
+    size: ShapeChoice | None = None
+
+
+def _wanted(drawer: Drawer, plan: list[_PlannedTrial], seed: int) -> Iterator[InputRequest]:
     """Yield the requests for inputs, each with random numbers of its own."""
-    for number, (given, values) in enumerate(plan):
+    for number, item in enumerate(plan):
         rng = RandomArrays(seed, number)
         choices = list(drawer.choices(number, rng))
-        draw = partial(_draw, drawer, given, values, rng)
-        yield InputRequest(values, choices[:1] if values == "given" else choices, draw)
+        if item.size is not None:
+            yield InputRequest(ORDINARY, [item.size], _Draw(drawer, item, rng), optional=True)
+            continue
+        if item.values == "given":
+            choices = choices[:1]
+        before = drawer.many_rows(choices[0]) if item.values in OF_MANY_ROWS else []
+        draw = _Draw(drawer, item, rng)
+        # Where the model does not accept such values, ordinary ones take their place.
+        times = 2 if item.values in BY_THE_MODEL else 1
+        yield InputRequest(item.values, choices, draw, times, before)
 
 
-def _draw(
-    drawer: Drawer, given: Inputs, values: str, rng: RandomArrays, choice: ShapeChoice
-) -> dict[str, Any] | None:
-    """Draw inputs; None where they would be too large."""
-    fitting = _with_small_batch(drawer, choice)
-    if not given and drawer.elements(fitting) > _MOST:
-        return None
-    return drawer.draw(fitting, values, rng, given)
+class _Draw:
+    """Draws the inputs of a trial.
+
+    Args:
+        drawer: of the model.
+        planned: the trial.
+        rng: where the numbers come from.
+    """
+
+    def __init__(self, drawer: Drawer, planned: _PlannedTrial, rng: RandomArrays) -> None:
+        self._drawer = drawer
+        self._planned = planned
+        self._rng = rng
+        self._last: ShapeChoice | None = None
+
+    def __call__(self, choice: ShapeChoice) -> dict[str, Any] | None:
+        """Draw inputs, ordinary ones the second time; None where they would be too large."""
+        given, values, level, _ = self._planned
+        fitting = _with_small_batch(self._drawer, choice)
+        if not given and self._drawer.elements(fitting) > _MOST:
+            return None
+        if self._last == choice:
+            values = ORDINARY
+        self._last = choice
+        return self._drawer.draw(fitting, values, self._rng, given, level=level)
 
 
 def cast_values(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
@@ -236,17 +305,22 @@ def cast_values(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any
 
 
 def _plan(
-    given: list[Inputs], source: ModelSource, trials: int, special: bool
-) -> list[tuple[Inputs, str]]:
-    """Return for each trial the given inputs, and the value profile of the others."""
-    plan: list[tuple[Inputs, str]] = []
+    given: list[Inputs], drawer: Drawer, source: ModelSource, trials: int | None, special: bool
+) -> list[_PlannedTrial]:
+    """Return the trials: those asked for, and those that what the model compares asks for."""
+    plan: list[_PlannedTrial] = []
+    if trials is None:
+        trials = OF_LARGE if drawer.is_large else len(PROFILES)
     for inputs in given:
         if source.inputs and set(source.inputs) <= set(inputs):
-            plan.append((inputs, "given"))
+            plan.append(_PlannedTrial(inputs, "given"))
         elif not source.inputs:
-            plan.append((inputs, profile(0, 1, False)))
+            plan.append(_PlannedTrial(inputs, ORDINARY))
         else:
-            plan += [(inputs, profile(trial, trials, special)) for trial in range(trials)]
+            plan += [_PlannedTrial(inputs, values) for values in profiles(trials, special)]
+            plan += [_PlannedTrial(inputs, LEVEL, level) for level in range(drawer.levels)]
+            sizes = () if inputs else drawer.sizes()
+            plan += [_PlannedTrial(inputs, ORDINARY, size=size) for size in sizes]
     return plan
 
 
@@ -265,9 +339,9 @@ def _with_small_batch(drawer: Drawer, choice: ShapeChoice) -> ShapeChoice:
     return choice._replace(sizes={**dict.fromkeys(first, 1), **choice.sizes})
 
 
-def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:
+def _unfit(drawer: Drawer, plan: list[_PlannedTrial]) -> str:
     """Return the advice where a model accepts no inputs."""
-    if all(values == "given" for _, values in plan):
+    if all(item.values == "given" for item in plan):
         return "the model does not accept the inputs given"
     symbols = [name for name in drawer.symbols if name not in drawer.dims]
     if symbols:

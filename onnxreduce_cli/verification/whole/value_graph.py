@@ -9,9 +9,6 @@ from onnx import NodeProto
 from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.verification.running.source import ModelSource
 
-#: Operators that read nothing but the shape of their input.
-OF_SHAPES = frozenset({"Shape", "Size"})
-
 #: The most nodes that are named.
 _NAMED = 12
 

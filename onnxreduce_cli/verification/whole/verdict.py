@@ -27,6 +27,7 @@ from onnxreduce_cli.verification.whole.results import (
 )
 from onnxreduce_cli.verification.whole.rounding import Rounding
 from onnxreduce_cli.verification.whole.trials import Trials
+from onnxreduce_cli.verification.whole.unseen import fixed_branches, idle_weights
 
 #: The explanations, as reports give them.
 _NEAR_EQUAL, _ROUNDING = "near-equal values", "rounding"
@@ -88,16 +89,18 @@ class Verdict:
         ]
         return all(found) if found else None
 
-    def report(self, save_failure: str | None) -> VerifyReport:
+    def report(self, save_failure: str | None, *, idle: bool = True) -> VerifyReport:
         """Return the report.
 
         Args:
             save_failure: a folder for the first inputs that differ; None to keep none.
+            idle: whether to look for weights on which no output depends.
         """
         known = [agree for agree in self._agreed.values() if agree is not None]
         equivalent = None if not known else all(known)
         failing = self._failing()
         covered = self._coverage() if equivalent else Coverage()
+        weights = self._idle_weights() if idle and equivalent and not covered.void else []
         if covered.differing is not None:
             name, number = covered.differing
             equivalent, failing = False, (number, name, *self._runs_compared())
@@ -118,7 +121,7 @@ class Verdict:
             tuple(self._remarks()),
             equivalent,
             judged_by(comparisons, runs, self._pair) if known else "",
-            tuple(self._warnings(covered)),
+            (*self._warnings(covered), *(self._unseen(weights) if equivalent else ())),
             self._save(failing, save_failure),
         )
 
@@ -185,6 +188,41 @@ class Verdict:
         if found.differing is None:
             return found
         return replace(found, differing=(found.differing[0], numbers[found.differing[1]]))
+
+    def _idle_weights(self) -> list[str]:
+        """Return the weights on which no compared output depends in any trial."""
+        if self.ran.is_large:
+            return []
+        (side, executor), _ = self._runs_compared()
+        feeds = [
+            run.feeds for run in self.ran.runs if run.outcomes[side, executor].values is not None
+        ]
+        return idle_weights(self.ran.sources[side], executor, feeds, self._names)
+
+    def _unseen(self, weights: Sequence[str]) -> Iterator[str]:
+        """Yield warnings of what no trial shows."""
+        if weights:
+            noun = "weight" if len(weights) == 1 else "weights"
+            names = listed([repr(name) for name in weights])
+            yield (
+                f"no output depends on {noun} {names} in any trial: a difference there is not seen"
+            )
+        fixed = fixed_branches(self._reference) if self.ran.not_run else set()
+        not_run = [f"{part} of {node!r}" for node, part in self.ran.not_run if node not in fixed]
+        if not_run:
+            yield f"no trial runs {listed(not_run)}: a difference there is not seen"
+        differing = [
+            name
+            for run in self.ran.uncounted
+            for name, judgement in run.judgements.items()
+            if judgement.agree is False
+        ]
+        if differing:
+            names = listed([repr(name) for name in dict.fromkeys(differing)])
+            yield (
+                f"where inputs hold NaN or infinities, the models differ in {names}: "
+                "that counts with --special only"
+            )
 
     def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[Comparison]:
         """Yield the errors of each output between two runs, added up over trials, in order."""

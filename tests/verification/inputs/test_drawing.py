@@ -200,7 +200,7 @@ def test_strings_booleans_sequences_and_optionals() -> None:
     )
     report = verify(found)
     assert report.exit_code == 0
-    assert all(run.trials == 5 for run in report.runs)
+    assert all(run.trials == 8 for run in report.runs)
     feeds = drawn(found)
     assert feeds["s"].dtype == object
     assert len(feeds["q"]) == 2

@@ -18,6 +18,7 @@ from onnxreduce_cli.report.verify import verify_text
 from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError, RunFailedError
 from onnxreduce_cli.verification.inputs.files import read_inputs
+from onnxreduce_cli.verification.inputs.profiles import PROFILES
 from onnxreduce_cli.verification.running.isolated import IsolatedRunner
 from onnxreduce_cli.verification.whole import trials
 from onnxreduce_cli.verification.whole.equivalence import run, verify
@@ -44,7 +45,7 @@ def test_a_model_is_equivalent_to_itself_converted() -> None:
         ("onnxruntime", "onnxruntime"),
         ("numpy", "numpy"),
     }
-    assert all(c.errors.bit_exact and c.trials == 5 for c in pairs)
+    assert all(c.errors.bit_exact and c.trials == 8 for c in pairs)
     assert verify_text(report).startswith("EQUIVALENT")
 
 
@@ -101,7 +102,7 @@ def test_interfaces_that_differ(text: str, words: str) -> None:
 def test_executors_agree_on_one_model() -> None:
     report = verify(source(SUM))
     assert report.exit_code == 0
-    assert [run.trials for run in report.runs] == [5, 5]
+    assert [run.trials for run in report.runs] == [8, 8]
 
 
 def test_nothing_known_is_not_success() -> None:
@@ -225,9 +226,11 @@ def test_the_same_seed_draws_the_same_inputs() -> None:
 def test_trials_special_values_and_tolerances() -> None:
     assert len(verify(source(SUM), trials=2).trials) == 2
     profiles = [trial.values for trial in verify(source(SUM), special=True).trials]
-    assert profiles == ["ordinary", "small", "large", "zeros", "special"]
+    usual = [trial.values for trial in verify(source(SUM)).trials]
+    assert usual == list(PROFILES)
+    assert profiles == [*usual, "special", "special"]
     profiles = [trial.values for trial in verify(source(SUM), special=True, trials=2).trials]
-    assert profiles == ["ordinary", "special"]
+    assert profiles == ["ordinary", "small", "special"]
     near = source("g (float[N] x) => (float[N] y) <float c = {1.00001}> { y = Mul(x, c) }")
     same = source("g (float[N] x) => (float[N] y) <float c = {1}> { y = Mul(x, c) }")
     assert verify(near, same).exit_code == 0
@@ -292,7 +295,7 @@ def test_progress_is_told() -> None:
     seen: list[tuple[int, int, str]] = []
     verify(source(SUM), source(SUM), progress=lambda *args: seen.append(args))
     assert seen[0][0] == 0
-    assert seen[-1][:2] == (20, 20)
+    assert seen[-1][:2] == (36, 36)
     assert len(seen) == 5
 
 
@@ -410,7 +413,7 @@ def test_two_models_of_one_name_are_told_apart(tmp_path: Path) -> None:
     report = verify(tmp_path / "m.onnx", tmp_path / "m.onnx")
     assert report.exit_code == 0
     assert (report.a, report.b) == (str(tmp_path / "m.onnx"), f"{tmp_path / 'm.onnx'} (b)")
-    assert {c.trials for c in report.comparisons} == {5}
+    assert {c.trials for c in report.comparisons} == {8}
 
 
 def test_a_sequence_where_none_may_be_is_the_models_fault() -> None:

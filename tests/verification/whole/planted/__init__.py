@@ -1,0 +1,1 @@
+"""A catalogue of models with planted faults, and of harmless rewrites."""
