@@ -70,6 +70,38 @@ def has_no_epsilon(node: NodeFacts) -> bool:
     return node.attribute("epsilon") is None
 
 
+def has_no_kernel_shape(node: NodeFacts) -> bool:
+    """Return whether a convolution leaves its kernel_shape to the shape of its weights."""
+    return node.attribute("kernel_shape") is None
+
+
+def has_no_kernel_shape_of_three(node: NodeFacts) -> bool:
+    """Return whether a convolution over three dimensions or more has no kernel_shape."""
+    rank = node.rank(node.input(0))
+    return has_no_kernel_shape(node) and (rank is None or rank > 4)
+
+
+def has_start_or_end(node: NodeFacts) -> bool:
+    """Return whether a Shape leaves dimensions out by start or end."""
+    return bool(node.value("start", 0)) or node.attribute("end") is not None
+
+
+def is_no_tensor(node: NodeFacts) -> bool:
+    """Return whether a Constant is a number, a string or a list of them, not a tensor."""
+    return all(node.attribute(name) is None for name in ("value", "sparse_value"))
+
+
+def is_list(node: NodeFacts) -> bool:
+    """Return whether a Constant is a list of numbers or strings: value_ints, value_floats."""
+    names = ("value_ints", "value_floats", "value_strings")
+    return any(node.attribute(name) is not None for name in names)
+
+
+def is_list_of_floats(node: NodeFacts) -> bool:
+    """Return whether a Constant is a list of floats: value_floats."""
+    return node.attribute("value_floats") is not None
+
+
 def has_default_beta(node: NodeFacts) -> bool:
     """Return whether a HardSigmoid, as in a HardSwish, states the beta that is the default."""
     alpha, beta = node.value("alpha", 0.2), node.value("beta")
@@ -174,6 +206,12 @@ FORMS: Mapping[str, Form] = {
     "antialias": is_antialiased,
     "num_outputs": has_num_outputs,
     "no epsilon": has_no_epsilon,
+    "no kernel_shape": has_no_kernel_shape,
+    "no kernel_shape of three": has_no_kernel_shape_of_three,
+    "start or end": has_start_or_end,
+    "no tensor": is_no_tensor,
+    "list": is_list,
+    "list of floats": is_list_of_floats,
     "default beta": has_default_beta,
     "smaller constant": binary_forms.has_smaller_constant,
     "operand of rank 1": binary_forms.has_operand_of_rank_1,

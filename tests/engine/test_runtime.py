@@ -69,7 +69,7 @@ def graph(nodes: str, version: int, ir_version: int = 8) -> ModelProto:
 
 
 MAX_13 = "y = ReduceMax<axes=[1]>(x)"
-MAX_18 = "axes = Constant<value_ints=[1]>() y = ReduceMax(x, axes)"
+MAX_18 = "axes = Constant<value = int64[1] {1}>() y = ReduceMax(x, axes)"
 
 
 def test_a_model_that_is_taken_as_it_is_stays(convert_for) -> None:

@@ -66,6 +66,9 @@ ASKED = {
     "Gather": {"several indices"},
     "Identity": {"input to output"},
     "Pow": {"scaled next"},
+    "Conv": {"no kernel_shape", "no kernel_shape of three"},
+    "Constant": {"no tensor", "list", "list of floats"},
+    "Shape": {"start or end"},
 }
 OTHERS = set(FORMS) - {"any", "exact"}.union(*ASKED.values())
 
@@ -530,3 +533,34 @@ def test_what_casts_of_floats_are(elem_type: str, found: bool) -> None:
     source = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 21]>
     g ({elem_type}[2,3] x) => (int32[2,3] y) {{ y = Cast<to=6>(x) }}""")
     assert (forms(source) == {"float to integer"}) is found
+
+
+def test_kernel_shape() -> None:
+    w = np.zeros((4, 3, 2), np.float32)
+    volume, kernels = np.zeros((1, 2, 3, 4, 4), np.float32), np.zeros((4, 2, 3, 3, 3), np.float32)
+    assert forms(one_node("Conv", 13, {"x": X, "w": w}, kernel_shape=[2])) == set()
+    assert forms(one_node("Conv", 13, {"x": X, "w": w})) == {"no kernel_shape"}
+    given = {"x": volume, "w": kernels}
+    assert forms(one_node("Conv", 13, given)) == {"no kernel_shape", "no kernel_shape of three"}
+    assert forms(one_node("Conv", 13, given, kernel_shape=[3, 3, 3])) == set()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "found"),
+    [
+        ("value = float {1.5}", set()),
+        ("value_float = 1.5", {"no tensor"}),
+        ("value_ints = [1, 2]", {"no tensor", "list"}),
+        ("value_floats = [1.5]", {"no tensor", "list", "list of floats"}),
+    ],
+)
+def test_constants(attribute: str, found: set[str]) -> None:
+    source = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["" : 13]>
+        g () => (float y) {{ y = Constant<{attribute}>() }}""")
+    source.graph.output[0].ClearField("type")
+    assert forms(onnx.shape_inference.infer_shapes(source)) == found
+
+
+def test_start_or_end() -> None:
+    assert of("Shape", 15) == of("Shape", 15, start=0) == set()
+    assert of("Shape", 15, start=-1) == of("Shape", 15, end=3) == {"start or end"}
