@@ -14,7 +14,7 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16, INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.targets import binary_forms, reduction_forms
+from onnxreduce_cli.targets import binary_forms, fusion_forms, reduction_forms
 
 Form = Callable[[NodeFacts], bool]
 
@@ -231,6 +231,8 @@ FORMS: Mapping[str, Form] = {
     "computed C": has_computed_c,
     "inner repeats": repeats_inner_dims,
     "several indices": has_several_indices,
+    "like Gelu": fusion_forms.misleads_gelu,
+    "like Gelu in order": fusion_forms.misleads_gelu_in_order,
     "scaled next": binary_forms.is_scaled_next,
 }
 

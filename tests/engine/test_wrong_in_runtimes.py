@@ -119,6 +119,26 @@ CASES = [
         ["openvino==2022.1.0", "openvino==2023.3.0"],
         ["openvino==2026.4.1", "mnn==3.6.1"],
     ),
+    Case(
+        "what looks like a Gelu to OpenCV",
+        "(float[2,8] x) => (float[2,8] y)"
+        "{ d = Div(x, r) e = Erf(d) a = Add(e, one) q = Mul(half, a) y = Mul(x, q) }",
+        13,
+        {"r": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)},
+        ["Div", "Erf", "Sub", "Mul", "Mul"],
+        ["opencv==4.10.0", "opencv==5.0.0"],
+        ["opencv==4.7.0", "opencv==4.8.1"],
+    ),
+    Case(
+        "what looks like a Gelu but is of another value",
+        "(float[2,8] x) => (float[2,8] y) { v = Relu(x) d = Div(v, r) e = Erf(d)"
+        " a = Add(e, one) q = Mul(x, a) y = Mul(q, half) }",
+        13,
+        {"r": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)},
+        ["Relu", "Div", "Erf", "Sub", "Mul", "Mul"],
+        ["opencv==4.8.1", "opencv==4.12.0"],
+        ["opencv==4.7.0"],
+    ),
 ]
 
 

@@ -45,7 +45,10 @@ ASKED = {
     "InstanceNormalization": {"no epsilon"},
     "Mul": {"smaller constant", "norm", "norm of another"},
     "Div": {"norm", "norm of another"},
-    "Add": {"broadcast", "inner broadcast", "broadcast of rank 5", "operand of rank 1"},
+    "Add": {
+        *("broadcast", "inner broadcast", "broadcast of rank 5", "operand of rank 1"),
+        *("like Gelu", "like Gelu in order"),
+    },
     "Sub": {"integers with a constant", "smaller first"},
     "ReduceL2": {"single elements", "no image", "outer axes"},
     "ReduceProd": {"negative axes"},
@@ -564,3 +567,36 @@ def test_constants(attribute: str, found: set[str]) -> None:
 def test_start_or_end() -> None:
     assert of("Shape", 15) == of("Shape", 15, start=0) == set()
     assert of("Shape", 15, start=-1) == of("Shape", 15, end=3) == {"start or end"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("a = Add(e, one) p = Mul(x, a) y = Mul(p, half)", set()),
+        ("a = Add(e, one) p = Mul(x, a) y = Mul(half, p)", {"like Gelu"}),
+        ("a = Add(one, e) p = Mul(x, a) y = Mul(p, half)", {"like Gelu"}),
+        ("a = Add(e, one) p = Mul(half, a) y = Mul(x, p)", {"like Gelu"}),
+        ("a = Add(e, one) p = Mul(half, a) y = Mul(p, x)", {"like Gelu", "like Gelu in order"}),
+        ("a = Add(e, one) n = Neg(x) p = Mul(n, a) y = Mul(p, half)",
+         {"like Gelu", "like Gelu in order"}),
+        ("a = Add(e, x) p = Mul(x, a) y = Mul(p, half)", {"like Gelu", "like Gelu in order"}),
+        ("a = Add(e, one) h = Constant<value_float=0.5>() p = Mul(x, a) y = Mul(p, h)",
+         {"like Gelu", "like Gelu in order"}),
+        ("a = Add(e, one) h = Constant<value=float {0.5}>() p = Mul(x, a) y = Mul(p, h)", set()),
+        ("a = Add(e, one) p = Mul(half, x) y = Mul(p, a)", set()),
+        ("a = Add(d, one) p = Mul(half, a) y = Mul(x, p)", set()),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("root", [2**0.5, 3.0])
+def test_like_gelu(nodes: str, found: set[str], root: float) -> None:
+    source = model(f"""<ir_version: 7, opset_import: ["" : 13]>
+        g (float[2,3] x) => (float[2,3] y)
+        <float r = {{{root}}}, float one = {{1}}, float half = {{0.5}}>
+        {{ d = Div(x, r) e = Erf(d) {nodes} }}""")
+    facts = admit(source)
+    (scope,) = facts.scopes
+    workspace = Workspace(facts.extended(), Names([scope]), Constants(), 7, GraphProto())
+    (add,) = [node for node in scope.nodes if node.op_type == "Add"]
+    node = NodeFacts(add, scope, 13, workspace, Lookups())
+    held = {name for name in ("like Gelu", "like Gelu in order") if FORMS[name](node)}
+    assert held == (found if root < 2 else set())

@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.dtypes import UNSIGNED
+from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16, UNSIGNED
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.steps.registry import instead
 
@@ -230,6 +230,19 @@ def of_one_rank(context: Context) -> None:
             for name, rank in zip(names, ranks, strict=True)
         ]
     )
+
+
+@instead("Add", {"like Gelu", "like Gelu in order"}, "written as Sub")
+def as_difference(context: Context) -> None:
+    """``Add(Erf(x), 1.0)`` becomes ``Sub(Erf(x), -1.0)``, which is the same."""
+    kept, added = context.input(0), context.input(1)
+    if context.constant(kept) is not None:
+        kept, added = added, kept
+    if added.elem_type not in FLOATS_WITH_BFLOAT16:
+        raise Blocked("its dtype has no negative numbers, or is not known")
+    array = context.constant(added)
+    negated = context.op.Neg(added) if array is None else context.array(-array, "negated")
+    context.replace("Sub", [kept, negated])
 
 
 @instead(("Max", "Min", "Sum", "Mean"), {"more than two"}, "written in pairs")
