@@ -55,6 +55,37 @@ def has_default_coordinates(node: NodeFacts) -> bool:
     return is_linear(node) and node.attribute("coordinate_transformation_mode") is None
 
 
+def resizes_outer_dims(node: NodeFacts) -> bool:
+    """Return whether a Resize is known to change the first or the second dimension."""
+    return any(axis < 2 for axis in _resized_axes(node))
+
+
+def resizes_no_image(node: NodeFacts) -> bool:
+    """Return whether a Resize is of data whose rank is known not to be 4."""
+    rank = node.rank(node.input(0))
+    return rank is not None and rank != 4 and bool(_resized_axes(node))
+
+
+def _resized_axes(node: NodeFacts) -> list[int]:
+    """Return the axes that a Resize is known to change; sizes that are not known count as kept."""
+    found = node.type(node.input(0))
+    dims = None if found is None else found.dims
+    if dims is None:
+        return []
+    axes = node.value("axes", range(len(dims)))
+    array = node.constant(node.input(1 if node.source_opset < 11 else 2))
+    scales = node.value("scales", ()) if array is None else array.reshape(-1).tolist()
+    if scales:
+        changed = [scale != 1 for scale in scales]
+    else:
+        sizes = (node.elements(node.input(3)) if node.input(3) else None) or ()
+        changed = [
+            isinstance(dims[axis], int) and size not in (None, dims[axis])
+            for axis, size in zip(axes, sizes, strict=False)
+        ]
+    return [axis % len(dims) for axis, may in zip(axes, changed, strict=False) if may]
+
+
 def is_antialiased(node: NodeFacts) -> bool:
     """Return whether a Resize has antialias=1."""
     return bool(node.value("antialias", 0))
@@ -203,6 +234,8 @@ FORMS: Mapping[str, Form] = {
     "exact": is_exact,
     "linear": is_linear,
     "linear, no coordinates": has_default_coordinates,
+    "outer dimensions": resizes_outer_dims,
+    "not of rank 4": resizes_no_image,
     "antialias": is_antialiased,
     "num_outputs": has_num_outputs,
     "no epsilon": has_no_epsilon,

@@ -1,4 +1,7 @@
-"""Small models that a real runtime gets wrong or refuses, and what is written for it instead."""
+"""Small models that a real runtime gets wrong or refuses, and what is written for it instead.
+
+They stay at their own opset, whichever would be chosen.
+"""
 
 from __future__ import annotations
 
@@ -139,6 +142,25 @@ CASES = [
         ["opencv==4.8.1", "opencv==4.12.0"],
         ["opencv==4.7.0"],
     ),
+    Case(
+        "a Resize of height and width that are not the last dimensions",
+        '(float[1,8,8,3] x) => (float[1,4,4,3] y){ y = Resize<mode="nearest">(x, "", s) }',
+        13,
+        {"s": np.float32([1, 0.5, 0.5, 1])},
+        ["Transpose", "Resize", "Transpose"],
+        ["opencv==4.6.0", "opencv==4.10.0", "opencv==5.0.0"],
+        ["mnn==3.6.1"],
+    ),
+    Case(
+        "a Resize of three dimensions",
+        "(float[3,4,4] x) => (float[3,8,6] y)"
+        '{ y = Resize<mode="linear", coordinate_transformation_mode="half_pixel">(x, "", "", s) }',
+        13,
+        {"s": np.array([3, 8, 6])},
+        ["Unsqueeze", "Resize", "Squeeze"],
+        ["opencv==4.12.0", "opencv==5.0.0"],
+        ["mnn==3.6.1"],
+    ),
 ]
 
 
@@ -152,18 +174,20 @@ def with_runtimes(attribute: str) -> Any:
 @with_runtimes("runtimes")
 def test_it_is_written_in_another_way(case: Case, runtime: str) -> None:
     source = case.model()
-    made = onnxreduce_cli.convert(source, runtime=runtime)
+    made = onnxreduce_cli.convert(source, case.opset, runtime=runtime)
     onnx.checker.check_model(made, full_check=True)
     assert made.graph.node != source.graph.node
     assert [name for name in op_types(made) if name != "Constant"] == case.written
     assert verify(source, made, trials=2).exit_code == 0
-    assert onnxreduce_cli.convert(made, runtime=runtime).graph.node == made.graph.node
+    assert onnxreduce_cli.convert(made, case.opset, runtime=runtime).graph.node == made.graph.node
 
 
 @with_runtimes("taken")
 def test_it_stays_where_it_is_taken(case: Case, runtime: str) -> None:
     source = case.model()
-    assert onnxreduce_cli.convert(source, runtime=runtime).graph.node == source.graph.node
+    assert (
+        onnxreduce_cli.convert(source, case.opset, runtime=runtime).graph.node == source.graph.node
+    )
 
 
 def feeds_of(found: ModelProto) -> dict[str, Any]:
@@ -197,7 +221,7 @@ def test_the_runtime_itself_takes_what_is_written_alone(case: Case, runtime: str
     feeds = feeds_of(source)
     right = list(onnxreduce_cli.run(source, feeds, executor="onnxruntime").values())
     assert verdict(runtime, source, feeds, right) != "right"
-    made = onnxreduce_cli.convert(source, runtime=runtime)
+    made = onnxreduce_cli.convert(source, case.opset, runtime=runtime)
     assert verdict(runtime, made, feeds, right) == "right"
 
 

@@ -72,11 +72,20 @@ ASKED = {
     "Conv": {"no kernel_shape", "no kernel_shape of three"},
     "Constant": {"no tensor", "list", "list of floats"},
     "Shape": {"start or end"},
+    "Upsample": {"outer dimensions", "not of rank 4"},
 }
 OTHERS = set(FORMS) - {"any", "exact"}.union(*ASKED.values())
 
 
 def forms(source: ModelProto) -> set[str]:
+    names = forms_of_last(source, set(FORMS))
+    assert "any" in names
+    assert ("tanh" in names) != ("exact" in names)
+    return names & ASKED.get(source.graph.node[-1].op_type, OTHERS)
+
+
+def forms_of_last(source: ModelProto, asked: set[str]) -> set[str]:
+    """The forms of the last node, of those that are asked about."""
     facts = admit(source)
     (scope,) = facts.scopes
     opset = scope.opset or 0
@@ -84,10 +93,7 @@ def forms(source: ModelProto) -> set[str]:
         facts.extended(), Names([scope]), Constants(), source.ir_version, GraphProto()
     )
     node = NodeFacts(scope.nodes[-1], scope, opset, workspace, Lookups())
-    names = {name for name, form in FORMS.items() if form(node)}
-    assert "any" in names
-    assert ("tanh" in names) != ("exact" in names)
-    return names & ASKED.get(scope.nodes[-1].op_type, OTHERS)
+    return {name for name in asked if FORMS[name](node)}
 
 
 def test_axes() -> None:
@@ -600,3 +606,30 @@ def test_like_gelu(nodes: str, found: set[str], root: float) -> None:
     node = NodeFacts(add, scope, 13, workspace, Lookups())
     held = {name for name in ("like Gelu", "like Gelu in order") if FORMS[name](node)}
     assert held == (found if root < 2 else set())
+
+
+@pytest.mark.parametrize(
+    ("scales", "found"),
+    [
+        ([1, 1, 2, 2], set()),
+        ([1, 2, 2, 1], {"outer dimensions"}),
+        ([2, 1, 1, 1], {"outer dimensions"}),
+        ([1, 1, 1, 1], set()),
+        ([1, 2], {"outer dimensions", "not of rank 4"}),
+        ([1, 1, 2], {"not of rank 4"}),
+    ],
+)
+def test_what_a_resize_changes(scales: list[float], found: set[str]) -> None:
+    x = np.zeros((2, 3, 4, 5)[: len(scales)], np.float32)
+    size = np.array([int(dim * scale) for dim, scale in zip(x.shape, scales, strict=True)])
+    held = {"s": np.float32(scales)}
+    assert forms(one_node("Upsample", 7, {"x": x}, scales=[float(s) for s in scales])) == found
+    assert forms(one_node("Upsample", 9, {"x": x, **held}, initializers=("s",))) == found
+    resized = {"outer dimensions", "not of rank 4"}
+    given = one_node("Resize", 10, {"x": x, **held}, initializers=("s",))
+    assert forms_of_last(given, resized) == found
+    inputs = {"x": x, "roi": None, "scales": None, "s": size}
+    given = one_node("Resize", 13, inputs, initializers=("s",))
+    assert forms_of_last(given, resized) == found
+    given = one_node("Resize", 13, inputs)
+    assert forms_of_last(given, resized) == set()
