@@ -664,3 +664,17 @@ def test_logarithms_of_integers_over_no_axes(runtime: str, target: int, shape: l
     onnx.checker.check_model(result, full_check=True)
     ((name, expected),) = run(source, {"x": x}).items()
     assert_same(expected, run(result, {"x": x})[name])
+
+
+@pytest.mark.parametrize(
+    ("domain", "goes"), [("ai.onnx.ml", True), ("com.ms.internal.nhwc", True), ("own", False)]
+)
+def test_an_import_that_no_node_uses(convert_for, domain: str, goes: bool) -> None:
+    source = graph(MAX_13, 13)
+    source.opset_import.append(helper.make_opsetid(domain, 5))
+    made = convert_for(source, odd(newest=13))
+    assert {entry.domain for entry in made.opset_import} == ({""} if goes else {"", domain})
+    assert made.graph == source.graph
+    plan = onnxreduce_cli.plan(source, 13, runtime="odd")
+    assert plan.unread == ((f"{domain} 5",) if goes else ())
+    assert onnxreduce_cli.convert(source, 13) == source
