@@ -117,6 +117,11 @@ def has_start_or_end(node: NodeFacts) -> bool:
     return bool(node.value("start", 0)) or node.attribute("end") is not None
 
 
+def keeps_zero_beside_unknown(node: NodeFacts) -> bool:
+    """Return whether a Reshape has allowzero=1 and is known to leave a dimension, -1, open."""
+    return bool(node.value("allowzero", 0)) and -1 in (node.elements(node.input(1)) or ())
+
+
 def is_no_tensor(node: NodeFacts) -> bool:
     """Return whether a Constant is a number, a string or a list of them, not a tensor."""
     return all(node.attribute(name) is None for name in ("value", "sparse_value"))
@@ -242,6 +247,7 @@ FORMS: Mapping[str, Form] = {
     "no kernel_shape": has_no_kernel_shape,
     "no kernel_shape of three": has_no_kernel_shape_of_three,
     "start or end": has_start_or_end,
+    "allowzero and -1": keeps_zero_beside_unknown,
     "no tensor": is_no_tensor,
     "list": is_list,
     "list of floats": is_list_of_floats,

@@ -161,6 +161,15 @@ CASES = [
         ["opencv==4.12.0", "opencv==5.0.0"],
         ["mnn==3.6.1"],
     ),
+    Case(
+        "a Reshape with a dimension that is left open beside allowzero",
+        "(float[n,4,6] x) => (float[1,k,2,3] y) { y = Reshape<allowzero=1>(x, s) }",
+        14,
+        {"s": np.array([1, -1, 2, 3])},
+        ["Reshape"],
+        ["onnxruntime==1.8.1", "onnxruntime==1.10.0"],
+        ["onnxruntime==1.14.1", "openvino==2026.4.1", "mnn==3.6.1"],
+    ),
 ]
 
 

@@ -72,6 +72,7 @@ ASKED = {
     "Conv": {"no kernel_shape", "no kernel_shape of three"},
     "Constant": {"no tensor", "list", "list of floats"},
     "Shape": {"start or end"},
+    "Reshape": {"allowzero and -1"},
     "Upsample": {"outer dimensions", "not of rank 4"},
 }
 OTHERS = set(FORMS) - {"any", "exact"}.union(*ASKED.values())
@@ -633,3 +634,14 @@ def test_what_a_resize_changes(scales: list[float], found: set[str]) -> None:
     assert forms_of_last(given, resized) == found
     given = one_node("Resize", 13, inputs)
     assert forms_of_last(given, resized) == set()
+
+
+def test_allowzero() -> None:
+    given = {"x": X, "s": np.array([2, -1])}
+    assert forms(one_node("Reshape", 14, given, initializers=("s",), allowzero=1)) == {
+        "allowzero and -1"
+    }
+    assert forms(one_node("Reshape", 14, given, initializers=("s",))) == set()
+    assert forms(one_node("Reshape", 14, given, allowzero=1)) == set()
+    whole = {"x": X, "s": np.array([2, 12])}
+    assert forms(one_node("Reshape", 14, whole, initializers=("s",), allowzero=1)) == set()
