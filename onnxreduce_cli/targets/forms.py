@@ -178,6 +178,24 @@ def casts_fractions(node: NodeFacts) -> bool:
     return wanted in INTEGERS and not whole and not _is_truncated_before(node, maker)
 
 
+def casts_numbers_to_bool(node: NodeFacts) -> bool:
+    """Return whether a Cast to bool takes numbers that are computed and may be others than 0 and 1.
+
+    Constants are left out, what was bool before, and what only nodes read that take any number but
+    0 for true.
+    """
+    name, readers = node.input(0), node.readers(node.node.output[0])
+    if node.value("to", TensorProto.UNDEFINED) != TensorProto.BOOL:
+        return False
+    if readers and all(reader.op_type in ("And", "Where") for reader in readers):
+        return node.node.output[0] in node.scope.outputs
+    if binary_forms.constant_shape(node, name) is not None:
+        return False
+    maker = node.maker(name)
+    before = maker.input[0] if maker is not None and maker.op_type == "Cast" else name
+    return TensorProto.BOOL not in (node.elem_type(name), node.elem_type(before))
+
+
 def _is_truncated_before(node: NodeFacts, maker: NodeProto | None) -> bool:
     makers = [node.maker(name) for name in maker.input] if maker is not None else []
     return (maker is not None and maker.op_type == "Sub") and all(
@@ -266,6 +284,7 @@ FORMS: Mapping[str, Form] = {
     "smaller first": binary_forms.is_smaller_first,
     "16-bit float": is_16_bit_float,
     "float to integer": casts_fractions,
+    "number to bool": casts_numbers_to_bool,
     "alpha or beta": is_scaled,
     "computed C": has_computed_c,
     "inner repeats": repeats_inner_dims,

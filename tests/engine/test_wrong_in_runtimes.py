@@ -170,6 +170,15 @@ CASES = [
         ["onnxruntime==1.8.1", "onnxruntime==1.10.0"],
         ["onnxruntime==1.14.1", "openvino==2026.4.1", "mnn==3.6.1"],
     ),
+    Case(
+        "a number that a Cast to bool makes 1",
+        "(int32[2,3] x) => (int32[2,3] y) { b = Cast<to=9>(x) y = Cast<to=6>(b) }",
+        11,
+        {},
+        ["Equal", "Not", "Cast"],
+        ["mnn==3.6.1", "openvino==2022.1.0", "openvino==2023.3.0"],
+        ["openvino==2026.4.1"],
+    ),
 ]
 
 

@@ -261,6 +261,19 @@ def in_pairs(context: Context) -> None:
     context.replace(pair, [found, last], keep=())
 
 
+@instead("Cast", {"number to bool"}, "written as a comparison with 0")
+def as_comparison(context: Context) -> None:
+    """``Cast<to=9>(x)`` becomes ``Not(Equal(x, 0))``."""
+    # From this opset on numbers of all dtypes but halves in bfloat16 can be compared.
+    context = context.at(max(context.op.opset, _EQUAL_OF_FLOATS))
+    given = context.input(0)
+    elem_type = context.need_elem_type(given, "it is compared with 0 of it")
+    if elem_type == TensorProto.STRING:
+        raise Blocked("a string is no number")
+    is_zero = context.op.Equal(given, context.scalar(0, "zero", elem_type))
+    context.replace("Not", [is_zero], keep=())
+
+
 @instead("Cast", {"float to integer"}, "written with what it cuts off cut off before")
 def of_whole_numbers(context: Context) -> None:
     """``Cast<to=7>(x)`` becomes ``Cast<to=7>(Floor(Relu(x)) - Floor(Relu(-x)))``; to bool it is
