@@ -678,3 +678,20 @@ def test_an_import_that_no_node_uses(convert_for, domain: str, goes: bool) -> No
     plan = onnxreduce_cli.plan(source, 13, runtime="odd")
     assert plan.unread == ((f"{domain} 5",) if goes else ())
     assert onnxreduce_cli.convert(source, 13) == source
+
+
+@pytest.mark.parametrize(
+    ("nodes", "version", "least"),
+    [
+        ("y = BatchNormalization(x, v, v, v, v)", 13, 15),
+        ("y = Concat<axis=0>(x)", 9, 11),
+        ("y = Dropout(x)", 10, 12),
+        ("r = Relu(x) y = Slice<axes=[0], starts=[0], ends=[2]>(r)", 9, 13),
+    ],
+)
+def test_versions_of_operators_that_iree_knows(nodes: str, version: int, least: int) -> None:
+    source = model(f"""<ir_version: 7, opset_import: ["" : {version}]>
+        g (float[2,3,4] x) => (float[a,b,c] y) <float[3] v = {{1, 2, 3}}> {{ {nodes} }}""")
+    made = onnxreduce_cli.convert(source, runtime="iree==3.13")
+    assert opset(made) >= least
+    assert verify(source, made, trials=1).exit_code == 0
