@@ -16,6 +16,16 @@ from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16, INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.targets import binary_forms, fusion_forms, reduction_forms
 
+_NARROW = frozenset(
+    {
+        TensorProto.INT8,
+        TensorProto.UINT8,
+        TensorProto.INT16,
+        TensorProto.UINT16,
+        TensorProto.UINT32,
+    }
+)
+
 Form = Callable[[NodeFacts], bool]
 
 
@@ -156,6 +166,16 @@ def is_16_bit_float(node: NodeFacts) -> bool:
     return node.elem_type(node.input(0)) in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
+def is_int8(node: NodeFacts) -> bool:
+    """Return whether the data is known to be int8."""
+    return node.elem_type(node.input(0)) == TensorProto.INT8
+
+
+def is_narrow_integer(node: NodeFacts) -> bool:
+    """Return whether the data is known to be of integers that int64 holds, but not int32 or it."""
+    return node.elem_type(node.input(0)) in _NARROW
+
+
 def has_several_indices(node: NodeFacts) -> bool:
     """Return whether the indices of a Gather are more than one number."""
     shape = binary_forms.constant_shape(node, node.input(1))
@@ -283,6 +303,8 @@ FORMS: Mapping[str, Form] = {
     "inner broadcast": binary_forms.is_broadcast_within,
     "smaller first": binary_forms.is_smaller_first,
     "16-bit float": is_16_bit_float,
+    "int8": is_int8,
+    "narrow integer": is_narrow_integer,
     "float to integer": casts_fractions,
     "number to bool": casts_numbers_to_bool,
     "alpha or beta": is_scaled,

@@ -179,6 +179,28 @@ CASES = [
         ["mnn==3.6.1", "openvino==2022.1.0", "openvino==2023.3.0"],
         ["openvino==2026.4.1"],
     ),
+    Case(
+        "a comparison of integers that are neither int32 nor int64",
+        "(int16[2,3] x, int16[2,3] z) => (bool[2,3] y) { y = Less(x, z) }",
+        13,
+        {},
+        ["Cast", "Cast", "Less"],
+        ["onnxruntime==1.8.1", "onnxruntime==1.14.1"],
+        ["openvino==2026.4.1"],
+    ),
+    Case(
+        "a convolution of int8",
+        "(int8[1,3,4,4] x) => (int8[1,2,2,2] y)"
+        "{ y = QLinearConv<kernel_shape=[3,3]>(x, s, z, w, s, z, s, z) }",
+        13,
+        {"s": np.float32(0.5), "z": np.int8(0), "w": RNG.integers(-3, 4, (2, 3, 3, 3), np.int8)},
+        [
+            *("Cast", "Cast", "Conv", "Cast", "Mul", "Div", "Cast", "Mul", "Round", "Cast", "Add"),
+            *("Clip", "Greater", "Where", "Cast"),
+        ],
+        ["onnxruntime==1.8.1"],
+        ["onnxruntime==1.14.1"],
+    ),
 ]
 
 

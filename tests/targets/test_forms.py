@@ -73,6 +73,7 @@ ASKED = {
     "Constant": {"no tensor", "list", "list of floats"},
     "Shape": {"start or end"},
     "Reshape": {"allowzero and -1"},
+    "Less": {"narrow integer", "int8"},
     "Upsample": {"outer dimensions", "not of rank 4"},
 }
 OTHERS = set(FORMS) - {"any", "exact"}.union(*ASKED.values())
@@ -669,3 +670,18 @@ def test_number_to_bool(nodes: str, found: bool) -> None:
     (cast,) = [item for item in scope.nodes if item.output[0] == "b"]
     node = NodeFacts(cast, scope, 13, workspace, Lookups())
     assert FORMS["number to bool"](node) is found
+
+
+@pytest.mark.parametrize(
+    ("dtype", "found"),
+    [
+        (np.int8, {"narrow integer", "int8"}),
+        (np.uint32, {"narrow integer"}),
+        (np.int32, set()),
+        (np.uint64, set()),
+        (np.float32, set()),
+    ],
+)
+def test_integers_without_a_kernel(dtype: type, found: set[str]) -> None:
+    x = np.zeros((2, 3), dtype)
+    assert forms(one_node("Less", 13, {"x": x, "z": x})) == found

@@ -261,6 +261,17 @@ def in_pairs(context: Context) -> None:
     context.replace(pair, [found, last], keep=())
 
 
+@instead(
+    ("Less", "LessOrEqual", "Greater", "GreaterOrEqual"),
+    {"narrow integer"},
+    "written with its operands in int64",
+)
+def compared_in_int64(context: Context) -> None:
+    """``Less(x, z)`` of int8 becomes ``Less(Cast<to=7>(x), Cast<to=7>(z))``."""
+    names = [context.input(0), context.input(1)]
+    context.replace(inputs=[context.op.Cast(name, to=TensorProto.INT64) for name in names])
+
+
 @instead("Cast", {"number to bool"}, "written as a comparison with 0")
 def as_comparison(context: Context) -> None:
     """``Cast<to=9>(x)`` becomes ``Not(Equal(x, 0))``."""
