@@ -271,7 +271,8 @@ class SitePlan:
         if self.request.target != self.request.source:
             self._note_reordering()
         self._settle_ir_version()
-        if not self.changes_nothing:
+        # A runtime may refuse an import that it does not know, though no node uses it.
+        if not self.changes_nothing or self.request.runtime is not None:
             self.unread = unread_everywhere(self.input.model, self.input.scopes)
         if not self.blocked:
             self.constants = self._new_constants()
@@ -280,7 +281,8 @@ class SitePlan:
     def changes_nothing(self) -> bool:
         """True if the converted model equals the source, byte for byte."""
         same_ir_version = self.ir_version == self.input.model.ir_version
-        return same_ir_version and not self._changes_more and not self.request.options.types
+        same = same_ir_version and not self._changes_more and not self.request.options.types
+        return same and not self.unread
 
     @property
     def _changes_more(self) -> bool:

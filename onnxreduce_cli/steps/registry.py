@@ -171,7 +171,7 @@ def introduced(
     def register(function: StepFunction) -> StepFunction:
         @wraps(function)
         def apply(context: Context) -> None:
-            if not _replaced_by_constant(context):
+            if not replaced_by_constant(context):
                 function(context)
 
         return down(op_types, opset, description, blocks=blocks)(apply)
@@ -179,7 +179,7 @@ def introduced(
     return register
 
 
-def _replaced_by_constant(context: Context) -> bool:
+def replaced_by_constant(context: Context) -> bool:
     """Replace the node by a Constant if its result is known at conversion; return whether it is."""
     outputs = [name for name in context.node.output if name]
     value = context.constant(outputs[0]) if len(outputs) == 1 else None

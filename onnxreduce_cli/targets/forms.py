@@ -14,7 +14,17 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16, INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.targets import binary_forms, reduction_forms
+from onnxreduce_cli.targets import binary_forms, fusion_forms, reduction_forms
+
+_NARROW = frozenset(
+    {
+        TensorProto.INT8,
+        TensorProto.UINT8,
+        TensorProto.INT16,
+        TensorProto.UINT16,
+        TensorProto.UINT32,
+    }
+)
 
 Form = Callable[[NodeFacts], bool]
 
@@ -55,6 +65,37 @@ def has_default_coordinates(node: NodeFacts) -> bool:
     return is_linear(node) and node.attribute("coordinate_transformation_mode") is None
 
 
+def resizes_outer_dims(node: NodeFacts) -> bool:
+    """Return whether a Resize is known to change the first or the second dimension."""
+    return any(axis < 2 for axis in _resized_axes(node))
+
+
+def resizes_no_image(node: NodeFacts) -> bool:
+    """Return whether a Resize is of data whose rank is known not to be 4."""
+    rank = node.rank(node.input(0))
+    return rank is not None and rank != 4 and bool(_resized_axes(node))
+
+
+def _resized_axes(node: NodeFacts) -> list[int]:
+    """Return the axes that a Resize is known to change; sizes that are not known count as kept."""
+    found = node.type(node.input(0))
+    dims = None if found is None else found.dims
+    if dims is None:
+        return []
+    axes = node.value("axes", range(len(dims)))
+    array = node.constant(node.input(1 if node.source_opset < 11 else 2))
+    scales = node.value("scales", ()) if array is None else array.reshape(-1).tolist()
+    if scales:
+        changed = [scale != 1 for scale in scales]
+    else:
+        sizes = (node.elements(node.input(3)) if node.input(3) else None) or ()
+        changed = [
+            isinstance(dims[axis], int) and size not in (None, dims[axis])
+            for axis, size in zip(axes, sizes, strict=False)
+        ]
+    return [axis % len(dims) for axis, may in zip(axes, changed, strict=False) if may]
+
+
 def is_antialiased(node: NodeFacts) -> bool:
     """Return whether a Resize has antialias=1."""
     return bool(node.value("antialias", 0))
@@ -68,6 +109,43 @@ def has_num_outputs(node: NodeFacts) -> bool:
 def has_no_epsilon(node: NodeFacts) -> bool:
     """Return whether the epsilon of a normalization is left to its default."""
     return node.attribute("epsilon") is None
+
+
+def has_no_kernel_shape(node: NodeFacts) -> bool:
+    """Return whether a convolution leaves its kernel_shape to the shape of its weights."""
+    return node.attribute("kernel_shape") is None
+
+
+def has_no_kernel_shape_of_three(node: NodeFacts) -> bool:
+    """Return whether a convolution over three dimensions or more has no kernel_shape."""
+    rank = node.rank(node.input(0))
+    return has_no_kernel_shape(node) and (rank is None or rank > 4)
+
+
+def has_start_or_end(node: NodeFacts) -> bool:
+    """Return whether a Shape leaves dimensions out by start or end."""
+    return bool(node.value("start", 0)) or node.attribute("end") is not None
+
+
+def keeps_zero_beside_unknown(node: NodeFacts) -> bool:
+    """Return whether a Reshape has allowzero=1 and is known to leave a dimension, -1, open."""
+    return bool(node.value("allowzero", 0)) and -1 in (node.elements(node.input(1)) or ())
+
+
+def is_no_tensor(node: NodeFacts) -> bool:
+    """Return whether a Constant is a number, a string or a list of them, not a tensor."""
+    return all(node.attribute(name) is None for name in ("value", "sparse_value"))
+
+
+def is_list(node: NodeFacts) -> bool:
+    """Return whether a Constant is a list of numbers or strings: value_ints, value_floats."""
+    names = ("value_ints", "value_floats", "value_strings")
+    return any(node.attribute(name) is not None for name in names)
+
+
+def is_list_of_floats(node: NodeFacts) -> bool:
+    """Return whether a Constant is a list of floats: value_floats."""
+    return node.attribute("value_floats") is not None
 
 
 def has_default_beta(node: NodeFacts) -> bool:
@@ -86,6 +164,16 @@ def passes_input_on(node: NodeFacts) -> bool:
 def is_16_bit_float(node: NodeFacts) -> bool:
     """Return whether the data is known to be float16 or bfloat16."""
     return node.elem_type(node.input(0)) in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+
+
+def is_int8(node: NodeFacts) -> bool:
+    """Return whether the data is known to be int8."""
+    return node.elem_type(node.input(0)) == TensorProto.INT8
+
+
+def is_narrow_integer(node: NodeFacts) -> bool:
+    """Return whether the data is known to be of integers that int64 holds, but not int32 or it."""
+    return node.elem_type(node.input(0)) in _NARROW
 
 
 def has_several_indices(node: NodeFacts) -> bool:
@@ -108,6 +196,24 @@ def casts_fractions(node: NodeFacts) -> bool:
         return True
     # The alternative of this form writes it like that, with the fraction cut off before.
     return wanted in INTEGERS and not whole and not _is_truncated_before(node, maker)
+
+
+def casts_numbers_to_bool(node: NodeFacts) -> bool:
+    """Return whether a Cast to bool takes numbers that are computed and may be others than 0 and 1.
+
+    Constants are left out, what was bool before, and what only nodes read that take any number but
+    0 for true.
+    """
+    name, readers = node.input(0), node.readers(node.node.output[0])
+    if node.value("to", TensorProto.UNDEFINED) != TensorProto.BOOL:
+        return False
+    if readers and all(reader.op_type in ("And", "Where") for reader in readers):
+        return node.node.output[0] in node.scope.outputs
+    if binary_forms.constant_shape(node, name) is not None:
+        return False
+    maker = node.maker(name)
+    before = maker.input[0] if maker is not None and maker.op_type == "Cast" else name
+    return TensorProto.BOOL not in (node.elem_type(name), node.elem_type(before))
 
 
 def _is_truncated_before(node: NodeFacts, maker: NodeProto | None) -> bool:
@@ -171,9 +277,18 @@ FORMS: Mapping[str, Form] = {
     "exact": is_exact,
     "linear": is_linear,
     "linear, no coordinates": has_default_coordinates,
+    "outer dimensions": resizes_outer_dims,
+    "not of rank 4": resizes_no_image,
     "antialias": is_antialiased,
     "num_outputs": has_num_outputs,
     "no epsilon": has_no_epsilon,
+    "no kernel_shape": has_no_kernel_shape,
+    "no kernel_shape of three": has_no_kernel_shape_of_three,
+    "start or end": has_start_or_end,
+    "allowzero and -1": keeps_zero_beside_unknown,
+    "no tensor": is_no_tensor,
+    "list": is_list,
+    "list of floats": is_list_of_floats,
     "default beta": has_default_beta,
     "smaller constant": binary_forms.has_smaller_constant,
     "operand of rank 1": binary_forms.has_operand_of_rank_1,
@@ -188,11 +303,16 @@ FORMS: Mapping[str, Form] = {
     "inner broadcast": binary_forms.is_broadcast_within,
     "smaller first": binary_forms.is_smaller_first,
     "16-bit float": is_16_bit_float,
+    "int8": is_int8,
+    "narrow integer": is_narrow_integer,
     "float to integer": casts_fractions,
+    "number to bool": casts_numbers_to_bool,
     "alpha or beta": is_scaled,
     "computed C": has_computed_c,
     "inner repeats": repeats_inner_dims,
     "several indices": has_several_indices,
+    "like Gelu": fusion_forms.misleads_gelu,
+    "like Gelu in order": fusion_forms.misleads_gelu_in_order,
     "scaled next": binary_forms.is_scaled_next,
 }
 

@@ -77,7 +77,7 @@ def graph(nodes: str, version: int, ir_version: int = 8) -> ModelProto:
 
 
 MAX_13 = "y = ReduceMax<axes=[1]>(x)"
-MAX_18 = "axes = Constant<value_ints=[1]>() y = ReduceMax(x, axes)"
+MAX_18 = "axes = Constant<value = int64[1] {1}>() y = ReduceMax(x, axes)"
 
 
 def test_a_model_that_is_taken_as_it_is_stays(convert_for) -> None:
@@ -690,3 +690,34 @@ def test_logarithms_of_integers_over_no_axes(runtime: str, target: int, shape: l
     onnx.checker.check_model(result, full_check=True)
     ((name, expected),) = run(source, {"x": x}).items()
     assert_same(expected, run(result, {"x": x})[name])
+
+
+@pytest.mark.parametrize(
+    ("domain", "goes"), [("ai.onnx.ml", True), ("com.ms.internal.nhwc", True), ("own", False)]
+)
+def test_an_import_that_no_node_uses(convert_for, domain: str, goes: bool) -> None:
+    source = graph(MAX_13, 13)
+    source.opset_import.append(helper.make_opsetid(domain, 5))
+    made = convert_for(source, odd(newest=13))
+    assert {entry.domain for entry in made.opset_import} == ({""} if goes else {"", domain})
+    assert made.graph == source.graph
+    plan = onnxreduce_cli.plan(source, 13, runtime="odd")
+    assert plan.unread == ((f"{domain} 5",) if goes else ())
+    assert onnxreduce_cli.convert(source, 13) == source
+
+
+@pytest.mark.parametrize(
+    ("nodes", "version", "least"),
+    [
+        ("y = BatchNormalization(x, v, v, v, v)", 13, 15),
+        ("y = Concat<axis=0>(x)", 9, 11),
+        ("y = Dropout(x)", 10, 12),
+        ("r = Relu(x) y = Slice<axes=[0], starts=[0], ends=[2]>(r)", 9, 13),
+    ],
+)
+def test_versions_of_operators_that_iree_knows(nodes: str, version: int, least: int) -> None:
+    source = model(f"""<ir_version: 7, opset_import: ["" : {version}]>
+        g (float[2,3,4] x) => (float[a,b,c] y) <float[3] v = {{1, 2, 3}}> {{ {nodes} }}""")
+    made = onnxreduce_cli.convert(source, runtime="iree==3.13")
+    assert opset(made) >= least
+    assert verify(source, made, trials=1).exit_code == 0

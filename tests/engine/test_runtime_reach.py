@@ -27,7 +27,7 @@ def graph(nodes: str, version: int, ir_version: int = 8) -> Any:
     g (float[2,3,4] x) => (float[a,b,c] y) {{ {nodes} }}""")
 
 
-L1 = "a = Constant<value_ints=[1]>() y = ReduceL1(x, a)"
+L1 = "a = Constant<value = int64[1] {1}>() y = ReduceL1(x, a)"
 
 
 def test_as_it_is_and_converted() -> None:

@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.dtypes import UNSIGNED
+from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16, UNSIGNED
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.steps.registry import instead
 
@@ -232,6 +232,19 @@ def of_one_rank(context: Context) -> None:
     )
 
 
+@instead("Add", {"like Gelu", "like Gelu in order"}, "written as Sub")
+def as_difference(context: Context) -> None:
+    """``Add(Erf(x), 1.0)`` becomes ``Sub(Erf(x), -1.0)``, which is the same."""
+    kept, added = context.input(0), context.input(1)
+    if context.constant(kept) is not None:
+        kept, added = added, kept
+    if added.elem_type not in FLOATS_WITH_BFLOAT16:
+        raise Blocked("its dtype has no negative numbers, or is not known")
+    array = context.constant(added)
+    negated = context.op.Neg(added) if array is None else context.array(-array, "negated")
+    context.replace("Sub", [kept, negated])
+
+
 @instead(("Max", "Min", "Sum", "Mean"), {"more than two"}, "written in pairs")
 def in_pairs(context: Context) -> None:
     """``Max(a, b, c)`` becomes ``Max(Max(a, b), c)``, and Mean ``Div(Add(Add(a, b), c), 3)``."""
@@ -246,6 +259,30 @@ def in_pairs(context: Context) -> None:
         elem_type = context.need_elem_type(names[0], "the number of operands is of the same")
         pair, last = "Div", context.scalar(len(names), "count", elem_type)
     context.replace(pair, [found, last], keep=())
+
+
+@instead(
+    ("Less", "LessOrEqual", "Greater", "GreaterOrEqual"),
+    {"narrow integer"},
+    "written with its operands in int64",
+)
+def compared_in_int64(context: Context) -> None:
+    """``Less(x, z)`` of int8 becomes ``Less(Cast<to=7>(x), Cast<to=7>(z))``."""
+    names = [context.input(0), context.input(1)]
+    context.replace(inputs=[context.op.Cast(name, to=TensorProto.INT64) for name in names])
+
+
+@instead("Cast", {"number to bool"}, "written as a comparison with 0")
+def as_comparison(context: Context) -> None:
+    """``Cast<to=9>(x)`` becomes ``Not(Equal(x, 0))``."""
+    # From this opset on numbers of all dtypes but halves in bfloat16 can be compared.
+    context = context.at(max(context.op.opset, _EQUAL_OF_FLOATS))
+    given = context.input(0)
+    elem_type = context.need_elem_type(given, "it is compared with 0 of it")
+    if elem_type == TensorProto.STRING:
+        raise Blocked("a string is no number")
+    is_zero = context.op.Equal(given, context.scalar(0, "zero", elem_type))
+    context.replace("Not", [is_zero], keep=())
 
 
 @instead("Cast", {"float to integer"}, "written with what it cuts off cut off before")

@@ -21,7 +21,8 @@ def stft(context: Context) -> None:
     """``STFT(x, step, window)`` becomes ``DFT<axis=2, onesided=1>(Mul(Gather<axis=1>(x, places),
     Unsqueeze(window)))`` with ``places = step * [[0], [1], ...] + [0, 1, ...]``.
 
-    There are as many frames as fit into the signal.
+    There are as many frames as fit into the signal. One of rank 2 is of real numbers: runtimes take
+    it, though the definition wants a last dimension of 1.
     """
     context = context.at(17)  # DFT came with the same opset; its own step goes on.
     op = context.op
@@ -34,6 +35,8 @@ def stft(context: Context) -> None:
     elif window:
         length = size_of(context, window, 0)
     data, given, working = widened(context, TensorProto.FLOAT)
+    if context.rank(context.input(0)) == 2:
+        data = unsqueezed(context, data, [2])
     frames = (signal_length - length) // step + 1
     data = op.Gather(data, _frame_indices(context, frames, step, length), axis=1)
     if window:

@@ -117,7 +117,7 @@ def mapping_left_out(context: Context) -> None:
     if plain and not sizes and context.constant(scales) is None:
         context.replace(inputs=[context.input(0), scales], drop=_SINCE_11)
         return
-    rank, changes = _resized_axes(context)
+    rank, changes = resized_axes(context)
     factors = _default_scales(context, method, changes, rank)
     if factors is None:
         by_gather(context, method, changes, rank, sizes or scales)
@@ -126,7 +126,7 @@ def mapping_left_out(context: Context) -> None:
     context.replace(inputs=[context.input(0), name], drop=_SINCE_11)
 
 
-def _resized_axes(context: Context) -> tuple[int, list[ResizedAxis]]:
+def resized_axes(context: Context) -> tuple[int, list[ResizedAxis]]:
     """Return the input's rank and the axes that a Resize of opset 11 or later changes."""
     scales, sizes = non_empty_input(context, 2), non_empty_input(context, 3)
     rank = resize_rank(context, sizes or scales)
@@ -138,7 +138,7 @@ def _resized_axes(context: Context) -> tuple[int, list[ResizedAxis]]:
 
 def _write_by_gather(context: Context, method: ResizeMethod) -> None:
     """Replace a Resize of opset 11 or later by Gather and weights, whatever its method."""
-    rank, changes = _resized_axes(context)
+    rank, changes = resized_axes(context)
     sizes_or_scales = non_empty_input(context, 3) or non_empty_input(context, 2)
     by_gather(context, method, changes, rank, sizes_or_scales)
 

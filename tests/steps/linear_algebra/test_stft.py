@@ -49,3 +49,25 @@ def test_stft_of_complex_and_other_dtypes() -> None:
 def test_stft_of_the_whole_signal() -> None:
     feeds = {"x": SIGNAL, "step": np.array(1)}
     converts(one_node("STFT", 17, feeds, output_shapes=[[None] * 4]), 16, feeds, in_numpy=True)
+
+
+@pytest.mark.parametrize("target", [16, 13])
+@pytest.mark.parametrize(("window", "length"), [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dims", [[2, 20], ["b", "n"]])
+def test_stft_of_a_signal_of_rank_2(
+    target: int, window: bool, length: bool, dims: list[int | str]
+) -> None:
+    feeds = {
+        "x": SIGNAL[:, :, 0],
+        "step": np.array(3),
+        "w": WINDOW if window else None,
+        "l": np.array(8, np.int64) if length else None,
+    }
+    given = {name: value for name, value in feeds.items() if value is not None}
+    source = one_node(
+        *("STFT", 17, feeds),
+        initializers=("step", "l"),
+        shapes={"x": dims},
+        output_shapes=[[None] * 4],
+    )
+    converts(source, target, given)
