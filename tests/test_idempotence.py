@@ -25,6 +25,7 @@ RUNTIMES = (
     "onnxruntime==1.8",
     "onnxruntime==1.15",
     "opencv==4.6",
+    "opencv==4.10",
     "openvino==2022.1",
     "tensorrt==8.4",
     "mnn",
