@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from onnx import GraphProto, NodeProto
@@ -39,14 +40,15 @@ class _CrossedBoundary:
         context: the node before the step, and the nodes that the step emitted.
         description: the step's own description, for people; may be empty.
         opset: the opset after the step, which an unchanged node is read at.
-        expand: the operators still to be replaced by their function bodies.
+        expanded: the operators that were expanded on the way to the nodes, each with the opset that
+            it was read by.
         tried: the rewrites that led to the nodes so far.
     """
 
     context: Context
     description: str
     opset: int
-    expand: Collection[str]
+    expanded: Mapping[str, int]
     tried: AttemptedRewrites = frozenset()
 
 
@@ -121,7 +123,7 @@ class NodeConverter:
         scope: Scope,
         node: NodeProto,
         opset: int,
-        expand: Collection[str],
+        expanded: Mapping[str, int] = MappingProxyType({}),
         tried: AttemptedRewrites = frozenset(),
     ) -> list[NodeProto]:
         """Convert a node, and the nodes that replace it, from `opset` to the target.
@@ -132,7 +134,8 @@ class NodeConverter:
             scope: the scope of the node.
             node: the site's own node, or one that was generated for it.
             opset: the opset of the node.
-            expand: operators to replace by their function bodies.
+            expanded: the operators that were expanded on the way to the node; see
+                `_CrossedBoundary`.
             tried: the rewrites that led to the node.
 
         Returns:
@@ -143,17 +146,17 @@ class NodeConverter:
         """
         done: list[NodeProto] = []
         count, outputs = 0, node.output[:]
-        waiting = [(node, opset, expand, tried)]
+        waiting = [(node, opset, expanded, tried)]
         while waiting:
-            node, opset, expand, tried = waiting.pop()
-            crossing = self._cross(site, scope, node, opset, expand, tried)
+            node, opset, expanded, tried = waiting.pop()
+            crossing = self._cross(site, scope, node, opset, expanded, tried)
             if crossing is None:
-                done += self._at_target(site, scope, node, expand, tried)
+                done += self._at_target(site, scope, node, expanded, tried)
                 continue
             context = crossing.context
             _add_notes(site, context)
             if context.unchanged:
-                waiting.append((node, crossing.opset, crossing.expand, tried))
+                waiting.append((node, crossing.opset, crossing.expanded, tried))
                 continue
             if node is site.node:
                 site.say(crossing.description)
@@ -164,7 +167,7 @@ class NodeConverter:
             for emitted, read_at in reversed(context.emitted):
                 if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
                     self._convert_subgraphs(site, scope, emitted, read_at, crossing)
-                waiting.append((emitted, read_at, crossing.expand, crossing.tried))
+                waiting.append((emitted, read_at, crossing.expanded, crossing.tried))
         return self._simplified(site, scope, done, outputs)
 
     def contracted(self, scope: Scope) -> dict[int, Site]:
@@ -226,38 +229,65 @@ class NodeConverter:
         scope: Scope,
         node: NodeProto,
         opset: int,
-        expand: Collection[str],
+        expanded: Mapping[str, int],
         tried: AttemptedRewrites,
     ) -> _CrossedBoundary | None:
         """Take a node's next step, and return the crossed boundary; None if no step is left."""
         if not is_default(node.domain):
             return None
         target = self._request.target
-        following = self.next_step(node.op_type, opset)
+        op_type = node.op_type
+        # What is expanded in several steps does not go up again between them.
+        following = None if op_type in expanded else self.next_step(op_type, opset)
         if following is not None:
             context = self._context(site, scope, node, opset, following.opset)
             following.take(context)
             if context.unchanged and node.input and not node.input[-1]:
                 _drop_absent_inputs(context, following.opset)
-            return _CrossedBoundary(context, context.description, following.opset, expand, tried)
-        if node.op_type in expand:
-            context = self._context(site, scope, node, target, BODY_OPSET)
-            description = body_writer(node.op_type)(context)
-            return _CrossedBoundary(context, description, BODY_OPSET, (), tried | {node.op_type})
+            return _CrossedBoundary(context, context.description, following.opset, expanded, tried)
+        if op_type in self._request.options.expand:
+            read_at = opset if op_type in expanded else target
+            context = self._context(site, scope, node, read_at, BODY_OPSET)
+            description = self._expand(context, expanded)
+            expanded = {**expanded, op_type: read_at}
+            return _CrossedBoundary(context, description, BODY_OPSET, expanded, tried | {op_type})
         if tried:
             # A rewrite may have brought dtypes that the operator does not allow at the target.
             context = self._context(site, scope, node, target, target)
             fit_types(context, node, target, target)
             if not context.unchanged:
-                return _CrossedBoundary(context, "", target, expand, tried)
+                return _CrossedBoundary(context, "", target, expanded, tried)
         return None
+
+    def _expand(self, context: Context, expanded: Mapping[str, int]) -> str:
+        """Replace a node that is to be expanded by others, and return a description.
+
+        Raises:
+            Blocked: it cannot be replaced, or what takes its place leads back to it.
+        """
+        op_type, read_at = context.node.op_type, context.source_opset
+        advice = f"leave {op_type} out of --expand"
+        if read_at < expanded.get(op_type, read_at + 1):
+            try:
+                description = body_writer(op_type)(context)
+            except Blocked as error:
+                reason = f"it cannot be expanded: {error.reason}"
+                raise Blocked(
+                    reason, advice, dtype_of=error.dtype_of, rank_of=error.rank_of
+                ) from error
+            if not context.unchanged:
+                return description
+        raise Blocked(
+            f"it cannot be expanded: at opset {self._request.target} it takes {op_type} itself",
+            advice,
+        )
 
     def _at_target(
         self,
         site: Site,
         scope: Scope,
         node: NodeProto,
-        expand: Collection[str],
+        expanded: Mapping[str, int],
         tried: AttemptedRewrites,
     ) -> list[NodeProto]:
         """Return a node at the target, or the nodes that replace it for the runtime.
@@ -278,7 +308,7 @@ class NodeConverter:
         failed: list[Blocked] = []
         for found in avoidance.rewrites(hit, context, tried, failed):
             site.say(found.description)
-            crossing = _CrossedBoundary(found.context, "", target, expand, tried | {found.name})
+            crossing = _CrossedBoundary(found.context, "", target, expanded, tried | {found.name})
             try:
                 return self._convert_emitted(site, scope, crossing)
             except Blocked:
@@ -300,7 +330,7 @@ class NodeConverter:
             if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
                 self._convert_subgraphs(site, scope, emitted, read_at, crossing)
             made += self.cross_boundaries(
-                site, scope, emitted, read_at, crossing.expand, crossing.tried
+                site, scope, emitted, read_at, crossing.expanded, crossing.tried
             )
         return made
 
@@ -325,7 +355,7 @@ class NodeConverter:
                 made
                 for item in inner.nodes
                 for made in self.cross_boundaries(
-                    site, inner, item, opset, crossing.expand, crossing.tried
+                    site, inner, item, opset, crossing.expanded, crossing.tried
                 )
             ]
             outputs = [output.name for output in graph.output]
