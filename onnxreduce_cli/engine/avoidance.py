@@ -63,16 +63,19 @@ class Avoidance:
             site: the site that the node belongs to, on which the result is noted.
             context: the node, as it would be in the model.
         """
-        op_type = context.node.op_type
-        if not self.affects(op_type):
+        found = self.problem(context)
+        if found is not None:
+            site.lookups.note(more=True)
+            site.avoided += (f"{context.node.op_type}: {found.what}",)
+        return found
+
+    def problem(self, context: Context) -> TargetProblem | None:
+        """Return the same, without a note."""
+        if not self.affects(context.node.op_type):
             return None
         from onnxreduce_cli.targets.verdict import target_problems
 
-        found = next(target_problems(self._runtime, context, self._opset), None)
-        if found is not None:
-            site.lookups.note(more=True)
-            site.avoided += (f"{op_type}: {found.what}",)
-        return found
+        return next(target_problems(self._runtime, context, self._opset), None)
 
     def rewrites(
         self, hit: TargetProblem, context: Context, tried: AttemptedRewrites, failed: list[Blocked]
@@ -105,7 +108,7 @@ class Avoidance:
                 failed.append(Blocked(reason, error.advice))
                 continue
             if not fresh.unchanged:
-                yield Rewrite(fresh, name, f"{self._label} {_effect_text(hit)}: {item.description}")
+                yield Rewrite(fresh, name, f"{self.label} {_effect_text(hit)}: {item.description}")
 
     def blocked(self, hit: TargetProblem, failed: Sequence[Blocked]) -> Blocked:
         """Return why a node blocks that cannot be rewritten.
@@ -117,7 +120,7 @@ class Avoidance:
         source = "" if hit.source is None else f" ({hit.source})"
         advice = self._runtime.advice
         reason = (
-            f"{self._label} {_effect_text(hit)}, and nothing else can be written in its place at "
+            f"{self.label} {_effect_text(hit)}, and nothing else can be written in its place at "
             f"opset {self._opset}{source}"
         )
         for first in failed[:1]:
@@ -126,7 +129,8 @@ class Avoidance:
         return Blocked(reason, advice)
 
     @property
-    def _label(self) -> str:
+    def label(self) -> str:
+        """The runtime, as the user named it."""
         return self._runtime.label
 
 

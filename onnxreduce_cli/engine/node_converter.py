@@ -205,11 +205,62 @@ class NodeConverter:
         context = self._context(
             site, site.scope, site.node, site.scope.opset or 0, self._request.target
         )
-        contraction.emit(context, site)
+        contraction.emit(context)
+        self._refuse_for_runtime(site, context)
+        contraction.note(context, site)
         site.result = [item.node for item in context.emitted]
         site.description = ()
         if site.stabler:
             site.say("also right where the original overflowed")
+
+    def contract_written(self, site: Site) -> None:
+        """Contract the nodes that replace a site's node, as a second conversion would."""
+        contractor, nodes = self._contractor, list(site.result)
+        if contractor is None or len(nodes) < 2:
+            return
+        from onnxreduce_cli.idioms.matching import NoMatchError
+
+        target, outputs = self._request.target, site.node.output[:]
+        more = True
+        while more:
+            more = False
+            for contraction in contractor.find_written(site.scope, nodes, outputs, target):
+                last = contraction.last
+                context = self._context(site, site.scope, last, target, target)
+                try:
+                    contraction.emit(context)
+                    self._refuse_for_runtime(site, context)
+                except NoMatchError:
+                    continue
+                _add_notes(site, context)
+                gone = {id(node) for node in contraction.absorbed}
+                made = [item.node for item in context.emitted]
+                nodes = [
+                    new
+                    for node in nodes
+                    if id(node) not in gone
+                    for new in (made if node is last else [node])
+                ]
+                more = True
+                break
+        site.result = nodes
+
+    def _refuse_for_runtime(self, site: Site, context: Context) -> None:
+        """Refuse a contraction to nodes that the runtime computes wrong or does not take.
+
+        Raises:
+            NoMatchError: there is such a node.
+        """
+        avoidance, target = self._avoidance, self._request.target
+        if avoidance is None:
+            return
+        from onnxreduce_cli.idioms.matching import NoMatchError
+
+        for emitted, _ in context.emitted:
+            made = self._context(site, site.scope, emitted, target, target)
+            problem = avoidance.problem(made)
+            if problem is not None:
+                raise NoMatchError(f"{avoidance.label} would not do: it {problem.what}")
 
     def _simplified(
         self, site: Site, scope: Scope, nodes: list[NodeProto], outputs: Collection[str]
