@@ -43,7 +43,7 @@ def test_what_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_idiom_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Softplus in place of others, whose nodes a conversion leaves as the check tells them apart."""
+    """Softplus in place of others, whose nodes stay as the check tells them apart."""
     emit = Contraction.emit
 
     def wrong(self: Contraction, context: Context) -> None:
