@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 Work = Generator[tuple[Scope, str], Folded | None, Folded | None]
 
 #: Operators whose results may be known before the run.
-_FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
+_FOLDED = folding.OPERATORS | {"CastLike", "Constant", "Shape", "Size"}
 
 
 class KnownConstants(ABC):
@@ -205,6 +205,15 @@ class KnownConstants(ABC):
             return None if array is None else Folded.whole(array)
         if node.op_type in ("Shape", "Size"):
             return self._measured(scope, node, values)
+        if node.op_type == "CastLike":
+            like = self.type(scope, node.input[1])
+            if like is None or not like.elem_type:
+                return None
+            data = yield scope, node.input[0]
+            # Function bodies cast their numbers; a larger one would only make the model larger.
+            if data is None or data.values.size != 1:
+                return None
+            return folding.fold("Cast", opset, {**values, "to": like.elem_type}, [data])
         if isinstance(values.get("value"), TensorProto):
             values["value"] = self._array(values["value"])
             if values["value"] is None:
