@@ -12,7 +12,6 @@ from onnx import GraphProto, NodeProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import avoidance, contraction, node_converter
-from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, subgraphs
 from onnxreduce_cli.steps.dispatch import NextStep
@@ -38,8 +37,8 @@ def watch() -> None:
         for item in alternatives(op_type, form):
             yield item._replace(apply=_watched(item.apply))
 
-    def watched_emit(self: contraction.Contraction, context: Context, site: Site) -> None:
-        emit(self, context, site)
+    def watched_emit(self: contraction.Contraction, context: Context) -> None:
+        emit(self, context)
         check(context)
 
     def watched_fit(context: Context, *rest: Any) -> None:

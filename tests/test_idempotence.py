@@ -13,6 +13,8 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import ConversionError, UsageError
+from onnxreduce_cli.model.graph.scope import scopes
+from onnxreduce_cli.steps.dispatch import expandable_operators
 from tests import node_cases
 from tests.support import model
 
@@ -25,22 +27,37 @@ RUNTIMES = (
     "onnxruntime==1.8",
     "onnxruntime==1.15",
     "opencv==4.6",
+    "opencv==4.10",
     "openvino==2022.1",
     "tensorrt==8.4",
     "mnn",
     "ncnn",
 )
+CONTRACTED = (18, 20, 24)
+EXPANDED = (13, 18, 24)
 DTYPES = ({"float": "float16"}, {"float": "double"}, {"float16": "float"}, {"double": "float"})
 
 #: How many of the pairs of a node case and a request are tried by default.
 SOME = 600
 
 
+def operators(model: ModelProto) -> set[str]:
+    """Return the operators of all graphs and functions."""
+    return {op_type for scope in scopes(model) for op_type in scope.op_types}
+
+
 def requests(model: ModelProto) -> Iterator[dict[str, Any]]:
     """The options of each conversion of a model."""
     yield from ({"opset": opset} for opset in OPSETS)
     yield from ({"runtime": runtime} for runtime in RUNTIMES)
+    yield from ({"contract": ["all"], "opset": opset} for opset in CONTRACTED)
+    expand = sorted(operators(model).intersection(expandable_operators()))
+    if expand:
+        yield from ({"expand": expand, "opset": opset} for opset in EXPANDED)
     yield from ({"dtypes": dtypes} for dtypes in DTYPES)
+    yield {"dtypes": {"float": "float16"}, "keep_interface": True}
+    if model.functions:
+        yield {"inline_functions": True}
     symbols = {
         dim.dim_param
         for value in model.graph.input
@@ -62,6 +79,7 @@ def changes_again(source: ModelProto, options: Mapping[str, Any], counts: list[i
     except (ConversionError, UsageError):
         return False
     counts[0] += 1
+    assert operators(once).isdisjoint(options.get("expand", ()))
     content = once.SerializeToString(deterministic=True)
     if "dims" in options:
         with pytest.raises(UsageError, match="no such dimension"):
@@ -78,8 +96,7 @@ def changes_again(source: ModelProto, options: Mapping[str, Any], counts: list[i
 )
 def test_models(path: Path) -> None:
     source, counts = onnx.load(path), [0]
-    extra = [{"dtypes": {"float": "float16"}, "keep_interface": True}]
-    assert not [item for item in (*requests(source), *extra) if changes_again(source, item, counts)]
+    assert not [item for item in requests(source) if changes_again(source, item, counts)]
     assert counts[0] > len(OPSETS) / 2
 
 

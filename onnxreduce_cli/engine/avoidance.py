@@ -69,13 +69,19 @@ class Avoidance:
             site: the site that the node belongs to, on which the result is noted.
             context: the node, as it would be in the model.
         """
-        from onnxreduce_cli.targets.verdict import target_problems
-
-        found = next(target_problems(self._runtime, context, self._opset), None)
+        found = self.problem(context)
         if found is not None:
             site.lookups.note(more=True)
             site.avoided += (found,)
         return found
+
+    def problem(self, context: Context) -> TargetProblem | None:
+        """Return the same, without a note."""
+        if not self.affects(context.node.op_type):
+            return None
+        from onnxreduce_cli.targets.verdict import target_problems
+
+        return next(target_problems(self._runtime, context, self._opset), None)
 
     def rewrites(
         self, hit: TargetProblem, context: Context, tried: AttemptedRewrites, failed: list[Blocked]
@@ -110,7 +116,7 @@ class Avoidance:
                 failed.append(Blocked(reason, error.advice if helps else ""))
                 continue
             if not fresh.unchanged:
-                yield Rewrite(fresh, name, f"{self._label} {_effect_text(hit)}: {item.description}")
+                yield Rewrite(fresh, name, f"{self.label} {_effect_text(hit)}: {item.description}")
 
     def blocked(
         self, site: Site, hit: TargetProblem, context: Context, failed: Sequence[Blocked]
@@ -127,7 +133,7 @@ class Avoidance:
         what = _effect_text(hit, marked=True)
         if op_type != site.node.op_type:
             what = what.replace(" it", f" {op_type}", 1)
-        reason = f"{self._label} {what}"
+        reason = f"{self.label} {what}"
         lacking = [
             item for item in failed if isinstance(item, NotTaken) and op_type not in item.operators
         ]
@@ -136,7 +142,7 @@ class Avoidance:
             fewest = min(lacking, key=lambda item: len(item.operators))
             reason += (
                 f"; what it can be written in needs {', '.join(fewest.operators)}, which "
-                f"{self._label} does not take either"
+                f"{self.label} does not take either"
             )
         else:
             reason += f", and nothing else can be written in its place at opset {self._opset}"
@@ -149,7 +155,8 @@ class Avoidance:
         return NotTaken(reason, "; or ".join(advice or [self._runtime.advice]), (op_type,))
 
     @property
-    def _label(self) -> str:
+    def label(self) -> str:
+        """The runtime, as the user named it."""
         return self._runtime.label
 
 

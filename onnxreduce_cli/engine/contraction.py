@@ -6,7 +6,7 @@ The new node takes the place of the last of them. No other node reads the rest.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError, PatternMatch, confirm, matches
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
 
@@ -46,8 +46,14 @@ class Contraction:
     absorbed: tuple[NodeProto, ...]
     around: _IndexedScope
 
-    def emit(self, context: Context, site: Site) -> None:
-        """Replace the last node, and note on its site which nodes the replacement computes.
+    @property
+    def last(self) -> NodeProto:
+        """The last of the nodes, which the new one takes the place of."""
+        match = self.found.match
+        return match.nodes[match.pattern.result]
+
+    def emit(self, context: Context) -> None:
+        """Replace the last node.
 
         Raises:
             NoMatchError: the nodes are not equivalent to the composite operator.
@@ -63,6 +69,9 @@ class Contraction:
             elif axes:
                 given.append(context.array(axes, "axes"))
         context.replace(op_type, given, keep=(), **attributes)
+
+    def note(self, context: Context, site: Site) -> None:
+        """Note on a site of the model which nodes the emitted ones compute, and what is known."""
         read = {name for item in context.emitted for name in item.node.input}
         site.behind = self.around.behind(self.found.match, read)
         site.stabler = self.idiom.stabler
@@ -117,16 +126,23 @@ class NearMiss:
 
 
 class _IndexedScope:
-    """A scope with what `matching` looks up in it: producers, constants, ranks, uses."""
+    """The nodes of a scope with what `matching` looks up: producers, constants, ranks, uses."""
 
-    def __init__(self, facts: Facts, scope: Scope, reads: Counter[str]) -> None:
-        assert scope.opset is not None
-        self.opset = scope.opset
+    def __init__(
+        self,
+        facts: Facts,
+        scope: Scope,
+        reads: Counter[str],
+        opset: int,
+        nodes: Sequence[NodeProto],
+        producers: Mapping[str, NodeProto],
+    ) -> None:
+        self.opset = opset
         self._facts = facts
         self._scope = scope
         self._reads = reads
-
-        self._positions = {id(node): index for index, node in enumerate(scope.nodes)}
+        self._producers = producers
+        self._positions = {id(node): index for index, node in enumerate(nodes)}
 
     def others(self, match: PatternMatch) -> tuple[NodeProto, ...]:
         """Return the nodes of a match without the last one, in the order of the scope."""
@@ -152,7 +168,7 @@ class _IndexedScope:
         return tuple(sorted(nodes.values(), key=lambda node: self._positions[id(node)]))
 
     def producer(self, name: str) -> NodeProto | None:
-        return self._scope.producers.get(name)
+        return self._producers.get(name)
 
     def constant(self, name: str) -> Array | None:
         return self._facts.constant(self._scope, name)
@@ -197,21 +213,46 @@ class Contractor:
             return
         if self._facts.model.training_info:
             return  # It names values of the graph, which must stay.
-        around = _IndexedScope(self._facts, scope, self._reads_in(scope))
-        pairs = zip(reversed(scope.op_types), reversed(scope.nodes), strict=True)
+        reads, nodes = self._reads_in(scope), scope.nodes
+        around = _IndexedScope(self._facts, scope, reads, scope.opset, nodes, scope.producers)
+        pairs = zip(reversed(scope.op_types), reversed(nodes), strict=True)
         for op_type, node in pairs:
             if op_type in self._by_root and is_default(node.domain):
-                found = list(self._at(scope, node, around))
+                found = list(self._at(scope, node, around, self.near_misses))
                 if found:
                     yield node, found
 
-    def _at(self, scope: Scope, node: NodeProto, around: _IndexedScope) -> Iterator[Contraction]:
+    def find_written(
+        self, scope: Scope, nodes: Sequence[NodeProto], outputs: Collection[str], opset: int
+    ) -> Iterator[Contraction]:
+        """Yield the contractions of nodes that steps wrote, last first.
+
+        Args:
+            scope: the scope that the nodes are written into.
+            nodes: the nodes, in order.
+            outputs: the values that other nodes read.
+            opset: the opset of the nodes.
+        """
+        inner = [*with_inner(nodes)]
+        reads = Counter([*outputs, *(name for node in inner for name in node.input)])
+        for item in inner:
+            for _, graph in subgraphs(item):
+                reads.update(output.name for output in graph.output)
+        producers = {name: node for node in nodes for name in node.output}
+        around = _IndexedScope(self._facts, scope, reads, opset, nodes, producers)
+        for node in reversed(nodes):
+            if node.op_type in self._by_root and is_default(node.domain):
+                yield from self._at(scope, node, around, [])
+
+    def _at(
+        self, scope: Scope, node: NodeProto, around: _IndexedScope, near_misses: list[NearMiss]
+    ) -> Iterator[Contraction]:
         for idiom, index in self._by_root[node.op_type]:
             for match in matches(idiom.patterns[index], node, around):
                 try:
                     found = confirm(match, around, around.rank(match[match.pattern.inputs[0]]))
                 except NoMatchError as error:
-                    self.note_near_miss(scope, node, idiom, error)
+                    near_misses.append(NearMiss(scope, node, idiom.op_type, str(error)))
                     continue
                 yield Contraction(idiom, found, around.others(match), around)
 

@@ -93,7 +93,7 @@ class ConstantMaker:
         else:
             node = reference_node(name, reference)
         site = Site(scope, node)
-        made.nodes.extend(self._converter.cross_boundaries(site, scope, node, self._opset, ()))
+        made.nodes.extend(self._converter.cross_boundaries(site, scope, node, self._opset))
         made.initializers.extend(site.initializers)
         self._made[key] = made
         return made

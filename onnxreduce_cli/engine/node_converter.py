@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import GraphProto, NodeProto
@@ -39,14 +40,15 @@ class _CrossedBoundary:
         context: the node before the step, and the nodes that the step emitted.
         description: the step's own description, for people; may be empty.
         opset: the opset after the step, which an unchanged node is read at.
-        expand: the operators still to be replaced by their function bodies.
+        expanded: the operators that were expanded on the way to the nodes, each with the opset that
+            it was read by.
         tried: the rewrites that led to the nodes so far.
     """
 
     context: Context
     description: str
     opset: int
-    expand: Collection[str]
+    expanded: Mapping[str, int]
     tried: AttemptedRewrites = frozenset()
 
 
@@ -56,13 +58,13 @@ class _Waiting(NamedTuple):
     Attributes:
         node: the node.
         opset: the opset that it is read at.
-        expand: the operators to be replaced by their function bodies.
+        expanded: see `_CrossedBoundary`.
         tried: the rewrites that led to it.
     """
 
     node: NodeProto
     opset: int
-    expand: Collection[str]
+    expanded: Mapping[str, int]
     tried: AttemptedRewrites
 
 
@@ -142,7 +144,7 @@ class NodeConverter:
         scope: Scope,
         node: NodeProto,
         opset: int,
-        expand: Collection[str],
+        expanded: Mapping[str, int] = MappingProxyType({}),
         tried: AttemptedRewrites = frozenset(),
     ) -> list[NodeProto]:
         """Convert a node, and the nodes that replace it, from `opset` to the target.
@@ -153,7 +155,8 @@ class NodeConverter:
             scope: the scope of the node.
             node: the site's own node, or one that was generated for it.
             opset: the opset of the node.
-            expand: operators to replace by their function bodies.
+            expanded: the operators that were expanded on the way to the node; see
+                `_CrossedBoundary`.
             tried: the rewrites that led to the node.
 
         Returns:
@@ -162,7 +165,7 @@ class NodeConverter:
         Raises:
             Blocked: there is no way across some boundary.
         """
-        return self._crossed(site, scope, [_Waiting(node, opset, expand, tried)], node.output[:])
+        return self._crossed(site, scope, [_Waiting(node, opset, expanded, tried)], node.output[:])
 
     def _crossed(
         self, site: Site, scope: Scope, waiting: list[_Waiting], outputs: Collection[str]
@@ -173,15 +176,15 @@ class NodeConverter:
         waiting.reverse()
         while waiting:
             item = waiting.pop()
-            node, opset, expand, tried = item
-            crossing = self._cross(site, scope, node, opset, expand, tried)
+            node, opset, expanded, tried = item
+            crossing = self._cross(site, scope, node, opset, expanded, tried)
             if crossing is None:
                 done.append(item)
                 continue
             context = crossing.context
             _add_notes(site, context)
             if context.unchanged:
-                waiting.append(_Waiting(node, crossing.opset, crossing.expand, tried))
+                waiting.append(_Waiting(node, crossing.opset, crossing.expanded, tried))
                 continue
             if node is site.node:
                 site.say(crossing.description)
@@ -203,7 +206,7 @@ class NodeConverter:
             if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
                 self._convert_subgraphs(site, scope, emitted, read_at, crossing)
         return [
-            _Waiting(emitted, read_at, crossing.expand, crossing.tried)
+            _Waiting(emitted, read_at, crossing.expanded, crossing.tried)
             for emitted, read_at in context.emitted
         ]
 
@@ -242,11 +245,62 @@ class NodeConverter:
         context = self._context(
             site, site.scope, site.node, site.scope.opset or 0, self._request.target
         )
-        contraction.emit(context, site)
+        contraction.emit(context)
+        self._refuse_for_runtime(site, context)
+        contraction.note(context, site)
         site.result = [item.node for item in context.emitted]
         site.description = ()
         if site.stabler:
             site.say("also right where the original overflowed")
+
+    def contract_written(self, site: Site) -> None:
+        """Contract the nodes that replace a site's node, as a second conversion would."""
+        contractor, nodes = self._contractor, list(site.result)
+        if contractor is None or len(nodes) < 2:
+            return
+        from onnxreduce_cli.idioms.matching import NoMatchError
+
+        target, outputs = self._request.target, site.node.output[:]
+        more = True
+        while more:
+            more = False
+            for contraction in contractor.find_written(site.scope, nodes, outputs, target):
+                last = contraction.last
+                context = self._context(site, site.scope, last, target, target)
+                try:
+                    contraction.emit(context)
+                    self._refuse_for_runtime(site, context)
+                except NoMatchError:
+                    continue
+                _add_notes(site, context)
+                gone = {id(node) for node in contraction.absorbed}
+                made = [item.node for item in context.emitted]
+                nodes = [
+                    new
+                    for node in nodes
+                    if id(node) not in gone
+                    for new in (made if node is last else [node])
+                ]
+                more = True
+                break
+        site.result = nodes
+
+    def _refuse_for_runtime(self, site: Site, context: Context) -> None:
+        """Refuse a contraction to nodes that the runtime computes wrong or does not take.
+
+        Raises:
+            NoMatchError: there is such a node.
+        """
+        avoidance, target = self._avoidance, self._request.target
+        if avoidance is None:
+            return
+        from onnxreduce_cli.idioms.matching import NoMatchError
+
+        for emitted, _ in context.emitted:
+            made = self._context(site, site.scope, emitted, target, target)
+            problem = avoidance.problem(made)
+            if problem is not None:
+                raise NoMatchError(f"{avoidance.label} would not do: it {problem.what}")
 
     def _simplified(
         self, site: Site, scope: Scope, nodes: list[NodeProto], outputs: Collection[str]
@@ -266,31 +320,58 @@ class NodeConverter:
         scope: Scope,
         node: NodeProto,
         opset: int,
-        expand: Collection[str],
+        expanded: Mapping[str, int],
         tried: AttemptedRewrites,
     ) -> _CrossedBoundary | None:
         """Take a node's next step, and return the crossed boundary; None if no step is left."""
         if not is_default(node.domain):
             return None
         target = self._request.target
-        following = self.next_step(node.op_type, opset)
+        op_type = node.op_type
+        # What is expanded in several steps does not go up again between them.
+        following = None if op_type in expanded else self.next_step(op_type, opset)
         if following is not None:
             context = self._context(site, scope, node, opset, following.opset)
             following.take(context)
             if context.unchanged and node.input and not node.input[-1]:
                 _drop_absent_inputs(context, following.opset)
-            return _CrossedBoundary(context, context.description, following.opset, expand, tried)
-        if node.op_type in expand:
-            context = self._context(site, scope, node, target, BODY_OPSET)
-            description = body_writer(node.op_type)(context)
-            return _CrossedBoundary(context, description, BODY_OPSET, (), tried | {node.op_type})
+            return _CrossedBoundary(context, context.description, following.opset, expanded, tried)
+        if op_type in self._request.options.expand:
+            read_at = opset if op_type in expanded else target
+            context = self._context(site, scope, node, read_at, BODY_OPSET)
+            description = self._expand(context, expanded)
+            expanded = {**expanded, op_type: read_at}
+            return _CrossedBoundary(context, description, BODY_OPSET, expanded, tried | {op_type})
         if tried:
             # A rewrite may have brought dtypes that the operator does not allow at the target.
             context = self._context(site, scope, node, target, target)
             fit_types(context, node, target, target)
             if not context.unchanged:
-                return _CrossedBoundary(context, "", target, expand, tried)
+                return _CrossedBoundary(context, "", target, expanded, tried)
         return None
+
+    def _expand(self, context: Context, expanded: Mapping[str, int]) -> str:
+        """Replace a node that is to be expanded by others, and return a description.
+
+        Raises:
+            Blocked: it cannot be replaced, or what takes its place leads back to it.
+        """
+        op_type, read_at = context.node.op_type, context.source_opset
+        advice = f"leave {op_type} out of --expand"
+        if read_at < expanded.get(op_type, read_at + 1):
+            try:
+                description = body_writer(op_type)(context)
+            except Blocked as error:
+                reason = f"it cannot be expanded: {error.reason}"
+                raise Blocked(
+                    reason, advice, dtype_of=error.dtype_of, rank_of=error.rank_of
+                ) from error
+            if not context.unchanged:
+                return description
+        raise Blocked(
+            f"it cannot be expanded: at opset {self._request.target} it takes {op_type} itself",
+            advice,
+        )
 
     def _avoiding(
         self, site: Site, scope: Scope, items: Sequence[_Waiting], outputs: Collection[str]
@@ -319,7 +400,7 @@ class NodeConverter:
         Raises:
             Blocked: the runtime takes neither the node nor any rewrite of it.
         """
-        node, _, expand, tried = item
+        node, _, expanded, tried = item
         target, avoidance = self._request.target, self._avoidance
         assert avoidance is not None
         if not is_default(node.domain) or not avoidance.affects(node.op_type):
@@ -332,7 +413,7 @@ class NodeConverter:
         failed: list[Blocked] = []
         for found in avoidance.rewrites(hit, context, tried, failed):
             site.say(found.description)
-            crossing = _CrossedBoundary(found.context, "", target, expand, tried | {found.name})
+            crossing = _CrossedBoundary(found.context, "", target, expanded, tried | {found.name})
             _add_notes(site, crossing.context)
             try:
                 return self._crossed(
@@ -364,7 +445,7 @@ class NodeConverter:
                 made
                 for item in inner.nodes
                 for made in self.cross_boundaries(
-                    site, inner, item, opset, crossing.expand, crossing.tried
+                    site, inner, item, opset, crossing.expanded, crossing.tried
                 )
             ]
             outputs = [output.name for output in graph.output]

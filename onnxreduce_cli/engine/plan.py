@@ -192,9 +192,8 @@ class SitePlan:
         site = Site(scope, node)
         assert scope.opset is not None
         try:
-            site.result = self.converter.cross_boundaries(
-                site, scope, node, scope.opset, self.request.options.expand
-            )
+            site.result = self.converter.cross_boundaries(site, scope, node, scope.opset)
+            self.converter.contract_written(site)
             emulated = may_loop(node.op_type)
             refuse_emulation(
                 site, self.request.target, emulate=self.request.options.emulate, emulated=emulated

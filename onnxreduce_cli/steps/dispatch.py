@@ -169,7 +169,8 @@ def _application(step: Step, before: int, after: int, narrows: bool) -> Callable
 def body_writer(op_type: str) -> Callable[[Context], str]:
     """Return a function that replaces an operator by others and returns a description of that.
 
-    The others are its function body, or its replacement below the opset that introduced it.
+    The others are its function body, an alternative to it at any opset, or its replacement below
+    the last boundary at which it changes, which may have a node of the same operator.
 
     Raises:
         UsageError: the operator has neither.
@@ -179,21 +180,25 @@ def body_writer(op_type: str) -> Callable[[Context], str]:
     replace_by_body = BODIES.get(op_type)
     if replace_by_body is not None:
         return replace_by_body
-    if op_type not in _replaceable_operators():
+    if op_type not in expandable_operators():
         from difflib import get_close_matches
 
-        near = get_close_matches(op_type, _replaceable_operators(), 1)
+        near = get_close_matches(op_type, expandable_operators(), 1)
         known = (
             f"did you mean {near[0]}?"
             if near
-            else f"there is for {', '.join(_replaceable_operators())}"
+            else f"there is for {', '.join(expandable_operators())}"
         )
         raise UsageError(f"{op_type} cannot be written in other operators; {known}")
+    load_alternatives(op_type)
+    for item in ALTERNATIVES.get(op_type, ()):
+        if "any" in item.forms:
+            return partial(_write_otherwise, item)
     return partial(_write_as_before, op_type)
 
 
 @cache
-def _replaceable_operators() -> tuple[str, ...]:
+def expandable_operators() -> tuple[str, ...]:
     """Return the operators that can be replaced by others: see `body_writer`."""
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
@@ -232,6 +237,12 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
     for item in ALTERNATIVES.get(op_type, ()):
         if form in item.forms and item not in registered:
             yield item
+
+
+def _write_otherwise(alternative: Alternative, context: Context) -> str:
+    """Replace a node by an alternative at its own opset; return a description."""
+    alternative.apply(context.at(context.source_opset))
+    return context.description
 
 
 def _write_as_before(op_type: str, context: Context) -> str:

@@ -365,3 +365,18 @@ def test_a_scale_that_only_a_branch_reads_stays() -> None:
     result = onnxreduce_cli.convert(source, dtypes={"float": "float16"})
     onnx.checker.check_model(result, full_check=True)
     assert [tensor.data_type for tensor in result.graph.initializer] == [TensorProto.FLOAT]
+
+
+def test_a_constant_that_is_an_output_keeps_the_interface_without_a_cast() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        g (float[2] x) => (float[2] y, float[2] c) {
+          c = Constant <value = float[2] {1.5, 2.5}> ()
+          y = Neg(x)
+        }"""
+    )
+    result = onnxreduce_cli.convert(source, dtypes={"float": "float16"}, keep_interface=True)
+    assert sorted(op_types(result)) == ["Cast", "Cast", "Constant", "Neg"]
+    assert (
+        onnxreduce_cli.convert(result, dtypes={"float": "float16"}, keep_interface=True) == result
+    )

@@ -20,7 +20,7 @@ from onnxreduce_cli.idioms import registry
 from onnxreduce_cli.idioms.registry import GROUPS, IDIOMS
 from onnxreduce_cli.idioms.tracing import Definition, trace
 from tests.idioms.written import X, plain_forms, written
-from tests.support import model, one_node, op_types, run
+from tests.support import converts, model, one_node, op_types, run
 
 pytestmark = pytest.mark.newest
 
@@ -373,3 +373,23 @@ def test_what_is_contracted_in_double_computes_as_exactly(idiom: Any, form: Defi
     inexact = pattern.numbers.keys() & {"number alpha", "number epsilon", "number 0.044715"}
     inexact |= pattern.numbers.keys() & {"number 6"}
     assert (op_types(result) == [idiom.op_type]) == (not inexact)
+
+
+def test_what_a_step_writes_is_contracted() -> None:
+    x = np.random.default_rng(0).normal(size=(1, 1, 4, 4)).astype(np.float32)
+    grid = np.random.default_rng(1).uniform(-1.5, 1.5, (1, 3, 3, 2)).astype(np.float32)
+    inputs = {"x": x, "grid": grid}
+    source = one_node("GridSample", 16, inputs, padding_mode="border")
+    result = converts(source, 13, inputs, contract=["Clip"])
+    assert "Clip" in op_types(result)
+    assert {"Max", "Min"}.isdisjoint(op_types(result))
+
+
+def test_no_operator_is_contracted_to_that_the_runtime_refuses() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 8)).astype(np.float32)
+    inputs = dict.fromkeys("qkv", x)
+    source = onnxreduce_cli.convert(one_node("Attention", 23, inputs), 22)
+    options: dict[str, Any] = {"contract": ["all"], "opset": 23, "check": False}
+    assert op_types(onnxreduce_cli.convert(source, **options)) == ["Attention"]
+    result = onnxreduce_cli.convert(source, runtime="opencv==4.10", **options)
+    assert "Attention" not in op_types(result)

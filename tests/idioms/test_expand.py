@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.report.plan import plan_text
-from tests.support import converts, model, one_node, op_types
+from tests.support import blockers, converts, model, one_node, op_types
 
 pytestmark = pytest.mark.newest
 
@@ -53,6 +55,38 @@ def test_a_layer_normalization_with_its_mean_and_deviation() -> None:
         }"""
     )
     converts(source, 17, {"x": X, "s": X[0, 0]}, expand=["LayerNormalization"])
+
+
+def test_what_is_written_with_itself_at_first_is_expanded_again() -> None:
+    axis = np.array(1, np.int64)
+    source = one_node("DFT", 20, {"x": X[..., :2], "n": None, "axis": axis})
+    result = converts(source, 20, {"x": X[..., :2], "axis": axis}, expand=["DFT"])
+    assert "DFT" not in op_types(result)
+
+
+def test_what_cannot_be_written_without_itself_is_refused() -> None:
+    inputs = {"x": X[0], "i": np.zeros((1, 8), np.int64), "u": X[0, :1]}
+    source = one_node("ScatterElements", 18, inputs)
+    (blocker,) = blockers(source, 18, expand=["ScatterElements"])
+    assert blocker.reason == "it cannot be expanded: at opset 18 it takes ScatterElements itself"
+    assert blocker.advice == "leave ScatterElements out of --expand"
+
+
+def test_operators_of_a_body_are_expanded_too() -> None:
+    source = one_node("LogSoftmax", 13, {"x": X})
+    result = converts(source, 18, {"x": X}, expand=["LogSoftmax", "ReduceLogSumExp", "Gelu"])
+    assert {"LogSoftmax", "ReduceLogSumExp"}.isdisjoint(op_types(result))
+
+
+def test_a_cast_like_becomes_a_cast_with_its_attributes() -> None:
+    inputs = {"x": X, "like": np.zeros(1, ml_dtypes.float8_e4m3fn)}
+    source = one_node("CastLike", 24, inputs, saturate=0)
+    result = onnxreduce_cli.convert(source, 24, expand=["CastLike"])
+    assert op_types(result) == ["Cast"]
+    assert {item.name: item.i for item in result.graph.node[0].attribute} == {
+        "saturate": 0,
+        "to": onnx.TensorProto.FLOAT8E4M3FN,
+    }
 
 
 def test_what_the_model_lacks_is_said() -> None:

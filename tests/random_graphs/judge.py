@@ -12,7 +12,12 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli import executor
+from onnxreduce_cli.api.checks import check_sites
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.executor import ExecutorError
+from onnxreduce_cli.verification.sites.in_double import array_in_double, model_in_double
+from onnxreduce_cli.verification.sites.report import SiteFailure
 from tests.apart import Apart, EndedError, LateError
 from tests.random_graphs.graphs import Case
 from tests.support import CannotRunError, run_ort
@@ -57,9 +62,10 @@ def judge(case: Case) -> str:
         return "blocked"
     allowed, feeds = _allowed(case), _feeds(case)
     _compare(known, outcomes(model, feeds), f"at {case.target}", allowed)
-    # What has been fixed cannot be named again; what was expanded may hold other operators' forms.
-    left_out = {"dims", "contract" if "expand" in case.options else ""}
-    options = {name: value for name, value in case.options.items() if name not in left_out}
+    if case.check and "contract" in case.options:
+        _refuse_wrong_contractions(case)
+    # What has been fixed cannot be named again.
+    options = {name: value for name, value in case.options.items() if name != "dims"}
     again = _converted(case, model, case.target, options)
     if again is None or again != model:
         raise WrongError(f"converted to {case.target} once more, it is another")
@@ -128,6 +134,33 @@ def _converted(
     except INVALID as error:
         raise WrongError(f"at {opset} it is invalid: {error}") from error
     return found
+
+
+def _refuse_wrong_contractions(case: Case) -> None:
+    """Look at the contractions that a conversion leaves out, as their checks fail.
+
+    Raises:
+        WrongError: one computes something else, and not only as it rounds in another way.
+    """
+    assert case.target is not None
+    conversion = Conversion(case.model, case.target, Options(**case.options))
+    if conversion.blockers:
+        return
+    for failure in check_sites(conversion).failures:
+        if not _agrees_in_double(failure):
+            raise WrongError(f"to {case.target}, wrongly contracted: {failure}")
+
+
+def _agrees_in_double(failure: SiteFailure) -> bool:
+    feeds = {name: array_in_double(array) for name, array in failure.inputs.items()}
+    before, after = (model_in_double(side) for side in (failure.before, failure.after))
+    try:
+        with np.errstate(all="ignore"):
+            return not _difference(
+                executor.run(before, feeds), executor.run(after, feeds), Allowed()
+            )
+    except ExecutorError:
+        return False
 
 
 def in_onnxruntime(model: ModelProto, feeds: Mapping[str, Any]) -> list[Any]:

@@ -86,4 +86,4 @@ def test_nothing_else_multiplies_float8() -> None:
     names = ("a", "a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero")
     inputs = dict(zip(names, (x, scale, zero, x, scale, zero, scale, zero), strict=True))
     (blocker,) = blockers(one_node("QLinearMatMul", 21, inputs), 21, expand=["QLinearMatMul"])
-    assert blocker.reason == "nothing else multiplies float8e4m3fn"
+    assert blocker.reason == "it cannot be expanded: nothing else multiplies float8e4m3fn"

@@ -109,9 +109,8 @@ def _change(document: Document, before: int, after: int, keep_interface: bool) -
     casts: tuple[str, ...] = ()
     names_text = listed([f"{what} {name}" for what, name in interface])
     if keep_interface and interface:
-        found = cast_interface(
-            model, dict.fromkeys(name for name in names if name not in cast), before, after
-        )
+        wanted = [name for name in names if name not in cast and name not in change.fixed]
+        found = cast_interface(model, dict.fromkeys(wanted), before, after)
         changes, casts = (*changes, *found.changes), found.casts
         lines.append(f"{old} still, by Cast: {names_text}")
     elif interface:

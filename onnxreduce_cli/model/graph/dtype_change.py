@@ -53,6 +53,7 @@ class DtypeChange:
     Attributes:
         tensors: the tensors to change, whose dtype and data are still the old ones.
         edits: descriptions of the edits of each node, by its identity.
+        fixed: the constants of the main graph that keep the old dtype.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class DtypeChange:
         names = frozenset(kept)
         found = scopes(model)
         fixed = self._fixed(found, names)
+        self.fixed = fixed[id(found[0])]
         for scope in found:
             own = fixed.get(id(scope), frozenset())
             self._change_scope(scope, names if scope is found[0] else frozenset(), own)

@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 Work = Generator[tuple[Scope, str], Folded | None, Folded | None]
 
 #: Operators whose results may be known before the run.
-_FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
+_FOLDED = folding.OPERATORS | {"CastLike", "Constant", "Shape", "Size"}
 
 
 class KnownConstants(ABC):
@@ -205,6 +205,8 @@ class KnownConstants(ABC):
             return None if array is None else Folded.whole(array)
         if node.op_type in ("Shape", "Size"):
             return self._measured(scope, node, values)
+        if node.op_type == "CastLike":
+            return (yield from self._cast_like(scope, node, opset, values))
         if isinstance(values.get("value"), TensorProto):
             values["value"] = self._array(values["value"])
             if values["value"] is None:
@@ -216,6 +218,17 @@ class KnownConstants(ABC):
             pairs = zip(inputs, node.input, strict=True)
             inputs = [item or self._list_of_unknown(scope, name) for item, name in pairs]
         return folding.fold(node.op_type, opset, values, inputs)
+
+    def _cast_like(self, scope: Scope, node: NodeProto, opset: int, values: dict[str, Any]) -> Work:
+        """Fold a CastLike of one number, as function bodies have them."""
+        like = self.type(scope, node.input[1])
+        if like is None or not like.elem_type:
+            return None
+        data = yield scope, node.input[0]
+        # A larger one would only make the model larger.
+        if data is None or data.values.size != 1:
+            return None
+        return folding.fold("Cast", opset, {**values, "to": like.elem_type}, [data])
 
     def _measured(self, scope: Scope, node: NodeProto, values: dict[str, Any]) -> Folded | None:
         """Fold a Shape (int64 of [rank]) or a Size (an int64 scalar) of known dimensions."""

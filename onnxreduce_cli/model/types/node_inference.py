@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import onnx
 from onnx import NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.gate import attribute_ranges
+from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.pool_sizes import is_miscounted, rounded_down
 from onnxreduce_cli.model.graph.scaled_sizes import scaled_dims, scales_in, uneven_scales
-from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
-from onnxreduce_cli.model.graph.values import ValueType, from_proto, tensor_type
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
+from onnxreduce_cli.model.graph.values import ValueType, common_type, from_proto, tensor_type
 from onnxreduce_cli.model.types.constants import Array, KnownConstants
 
 #: The most elements of an input whose value is given to inference: sizes, axes and the like.
@@ -64,13 +66,56 @@ def infer_outputs(
 ) -> dict[str, TypeProto]:
     """Return the inferred types of a node's outputs by name, without unknown ones.
 
+    Of a node that refers to attributes of its function it is what all calls have in common.
+
     Raises:
         InferenceError: the node is invalid with inputs of these types.
         SchemaError: there is no such operator at `opset`.
         ValidationError: onnx cannot read the node.
         ValueError: its graphs nest deeper than onnx reads.
     """
-    return infer_from(node, _known_inputs(facts, scope, node), opset, ir_version)
+    inputs = _known_inputs(facts, scope, node)
+    references = _references(node) if scope.function is not None else {}
+    if not references:
+        return infer_from(node, inputs, opset, ir_version)
+    assert scope.function is not None
+    calls = facts.calls.values_of_calls(scope.function, tuple(references))
+    inferred = [
+        infer_from(_bound(node, references, values), inputs, opset, ir_version)
+        for values in calls or [(None,) * len(references)]
+    ]
+    if calls and len(inferred) == 1:
+        return inferred[0]
+    found = {}
+    for name in inferred[0]:
+        protos = [each.get(name) for each in inferred]
+        common = common_type([None if item is None else from_proto(item) for item in protos])
+        if common is not None and common.elem_type:
+            found[name] = (common if calls else common._replace(dims=None)).to_proto()
+    return found
+
+
+def _references(node: NodeProto) -> dict[str, int]:
+    """Return the attributes of its function that a node refers to, each with its type."""
+    return {
+        item.ref_attr_name: item.type
+        for inner in with_inner([node])
+        for item in inner.attribute
+        if item.ref_attr_name
+    }
+
+
+def _bound(node: NodeProto, types: Mapping[str, int], values: Sequence[Any]) -> NodeProto:
+    """Return a copy of a node with values in place of references; None stands for no value."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    bound = {
+        name: helper.make_attribute(name, value, attr_type=kind or None)
+        for (name, kind), value in zip(types.items(), values, strict=True)
+        if value is not None
+    }
+    attributes.bind(copy, bound)
+    return copy
 
 
 class Contradictions:

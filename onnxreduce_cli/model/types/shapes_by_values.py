@@ -18,7 +18,32 @@ from onnxreduce_cli.model.types.constants import KnownConstants
 
 #: Operators whose output's shape follows from the values of inputs.
 SHAPED_BY_VALUES = frozenset(
-    {"ConstantOfShape", "Expand", "Pad", "Reshape", "Resize", "Slice", "Tile", "Upsample"}
+    {
+        "CenterCropPad",
+        "ConstantOfShape",
+        "Expand",
+        "OneHot",
+        "Pad",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "ReduceSumSquare",
+        "Reshape",
+        "Resize",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "TopK",
+        "Unsqueeze",
+        "Upsample",
+    }
 )
 
 
@@ -113,7 +138,9 @@ class StatedShapes:
         """Let the copy of a node read initializers in place of computed constants."""
         found = False
         for index, name in enumerate(node.input):
-            computed = name in self._scope.producers
+            maker = self._scope.producers.get(name)
+            # Inference by onnx reads initializers and Constants by itself.
+            computed = maker is not None and maker.op_type != "Constant"
             array = self._known.constant(self._scope, name) if computed else None
             if array is not None:
                 tensor = numpy_helper.from_array(array, f"{name}/constant")

@@ -37,6 +37,13 @@ def as_products(context: Context) -> None:
     context.replace("Mul", [factor, base], keep=())
 
 
+@instead("CastLike", {"any"}, "written as Cast")
+def as_cast(context: Context) -> None:
+    """``CastLike(x, y)`` with y of int64 becomes ``Cast<to=7>(x)``."""
+    to = context.need_elem_type(context.input(1), "it says what to cast to")
+    context.replace("Cast", [context.input(0)], to=to)
+
+
 @instead("HardSigmoid", {"default beta"}, "written without its beta, which is the default")
 def without_beta(context: Context) -> None:
     """``HardSigmoid<alpha=0.1667, beta=0.5>(x)`` becomes ``HardSigmoid<alpha=0.1667>(x)``."""

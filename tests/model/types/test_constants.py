@@ -129,3 +129,17 @@ def test_what_a_constant_of_a_shape_is_filled_with_is_not_there() -> None:
     facts, (main,) = facts_of(found)
     assert facts.constant(main, "z") is None
     assert facts.elements(main, "z") == (None, None)
+
+
+def test_a_constant_that_is_cast_like_another_value() -> None:
+    facts, (scope,) = facts_of(
+        model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (double[2] x) => (double[2] y) <float one = {1.5}> {
+            like = CastLike(one, x)
+            y = Mul(x, like)
+        }""")
+    )
+    array = facts.constant(scope, "like")
+    assert array is not None
+    assert array.dtype == "float64"
+    assert array == 1.5

@@ -43,6 +43,23 @@ def test_pads_that_an_exporter_computes() -> None:
         assert known.dims == (1, 3, 4, 8)
 
 
+def test_axes_that_a_function_body_computes() -> None:
+    source = model("""<ir_version: 10, opset_import: ["" : 18]>
+        g (float[2, n, 4] x) => (float[a, b, c] y)
+        <int64 one = {1}, int64 minus_one = {-1}> {
+            shape = Shape(x)
+            rank = Size(shape)
+            first = Add(rank, minus_one)
+            axes = Range(first, rank, one)
+            mean = ReduceMean(x, axes)
+            y = Neg(mean)
+        }""")
+    facts, found = facts_of(source)
+    known = facts.type(found[0], "mean")
+    assert known is not None
+    assert known.dims == (2, "n", 1)
+
+
 def test_the_model_is_not_touched() -> None:
     source = model(PADS.format(ir=7))
     before = source.SerializeToString()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnxreduce_cli.engine.conversion import Conversion
-from tests.support import converts, one_node
+from tests.support import converts, model, one_node
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -47,3 +47,19 @@ def test_a_rank_that_has_no_such_axis():
     source.graph.output[0].type.tensor_type.ClearField("shape")
     (found,) = Conversion(source, 11).blockers
     assert "axis 0 is out of range for rank 0" in found.reason
+
+
+def test_an_axis_that_calls_of_a_function_give() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 13, "f": 1]>
+        agraph (float[2, 3, 4] x) => (int64[2, 1, 4] y, int64[2, 3, 1] z) {
+          y = f.last <axis: int = 1> (x)
+          z = f.last <axis: int = -1> (x)
+        }
+        <domain: "f", opset_import: ["": 13]> last <axis> (a) => (b) {
+          b = ArgMax <select_last_index: int = 1, axis: int = @axis> (a)
+        }"""
+    )
+    x = np.random.default_rng(0).integers(0, 2, (2, 3, 4)).astype(np.float32)
+    for opset in (11, 6):
+        converts(source, opset, {"x": x}, exact=True)

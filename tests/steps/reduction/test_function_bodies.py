@@ -220,7 +220,8 @@ def test_before_13_the_rank_must_be_known() -> None:
         }""")
     (blocker,) = blockers(source, 12, expand=["Softmax"])
     assert blocker.reason == (
-        "the rank of 'r' is not known, and at opset 12 all dimensions from axis 1 on count"
+        "it cannot be expanded: the rank of 'r' is not known, and at opset 12 all dimensions from "
+        "axis 1 on count"
     )
 
 
