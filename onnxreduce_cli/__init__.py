@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from onnxreduce_cli.diffing.results import Diff, Difference, DiffNode
     from onnxreduce_cli.engine.changes import Change
-    from onnxreduce_cli.engine.description import Inlined, Plan, Specialised
+    from onnxreduce_cli.engine.description import Inlined, OperatorCoverage, Plan, Specialised
     from onnxreduce_cli.errors import (
         Blocker,
         CheckError,
@@ -53,6 +53,7 @@ __all__ = [
     "InputError",
     "InvalidModelError",
     "OnnxreduceError",
+    "OperatorCoverage",
     "Plan",
     "PreparationOptions",
     "RunFailedError",
@@ -86,6 +87,7 @@ _HOMES = {
     "InputError": "verification.errors",
     "InvalidModelError": "errors",
     "OnnxreduceError": "errors",
+    "OperatorCoverage": "engine.description",
     "Plan": "engine.description",
     "PreparationOptions": "api.by_name",
     "RunFailedError": "verification.errors",

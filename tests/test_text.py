@@ -56,7 +56,9 @@ def test_a_long_name_is_quoted_in_part(name):
 
 def test_an_inspection_names_long_domains_in_part():
     name = "n" * 65536
-    found = Inspection(8, {name: 1}, {f"{name}.f": {name: 2}}, {}, (), {}, Runtimes({}, {}, {}, {}))
+    found = Inspection(
+        8, {name: 1}, {f"{name}.f": {name: 2}}, {}, (), {}, Runtimes({}, {}, {}, {}, {})
+    )
     held = ModelContents(None, "", {}, 0, (), (), {}, {f"{name}.f": 2}, ())
     text = re.sub(r"\n {4,}", " ", inspection_text(found, held, "m.onnx"))  # Wrapped lines in one.
     first, second = text.splitlines()[:2]

@@ -245,6 +245,15 @@ _LOADED = "loaded"
 _NO_KERNEL = "Could not find an implementation"
 
 
+def _until(rows: Iterable[Row], later: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows at opsets before those of other rows."""
+    end = min((row.opsets[0] or 1 for row in later), default=1) - 1
+    for row in rows:
+        first, last = row.opsets
+        if (first or 1) <= end:
+            yield row._replace(opsets=(first or 1, min(last or end, end)))
+
+
 def loading(version: str, asked: Sequence[ModelProto]) -> list[str]:
     """Return what a wheel says of each model: ``loaded``, or why not."""
     installed, target = install("onnxruntime", version), find_target(f"onnxruntime=={version}")
@@ -515,7 +524,11 @@ def _releases(clone: Path, runtime: str, provider: str) -> Iterator[Release]:
         rows = facts(kernels, bodies=on_cpu, version=version)
         if on_cpu and version in EARLY_TABLES:
             where += f", and {_CASES}"
-            rows = {**rows, **loaded_facts(EARLY_TABLES[version])}
+            loaded = loaded_facts(EARLY_TABLES[version])
+            # No case has the oldest definitions of some operators.
+            rows |= {
+                name: [*_until(rows.get(name, ()), held), *held] for name, held in loaded.items()
+            }
         source = Source("document", where, found.date, named, "" if on_cpu else "onnxruntime")
         yield Release(version, source, rows)
     if on_cpu:

@@ -52,7 +52,9 @@ class TargetProblem:
         since = schemas.versions(self.op_type)[:1]
         having = [opset for opset in opsets if since and opset >= since[0]]
         if self.quirk is not None:
-            return all(self.quirk.at(opset) for opset in having)
+            # Another definition may have the node in another form.
+            definitions = {schemas.schema(self.op_type, opset).since_version for opset in having}
+            return len(definitions) < 2 and all(self.quirk.at(opset) for opset in having)
         return all(target.answer("", self.op_type, opset).value == "not taken" for opset in having)
 
 
@@ -65,13 +67,18 @@ def target_problems(target: Target, node: NodeFacts, opset: int) -> Iterator[Tar
         opset: the opset of its model.
     """
     op_type = node.node.op_type
+    found = [
+        TargetProblem(op_type, quirk.effect, quirk.what, quirk.source, quirk)
+        for quirk in target.quirks
+        if op_type in quirk.operators and quirk.at(opset) and may_have_form(node, quirk.form)
+    ]
+    # There may be an alternative to the form that a quirk names.
+    yield from (problem for problem in found if problem.form != "any")
     if target.may_refuse("", op_type, opset):
         answer = target.answer("", op_type, opset, node)
         if answer.value == "not taken":
             yield TargetProblem(op_type, "refused", refusal_text(answer), answer.source)
-    for quirk in target.quirks:
-        if op_type in quirk.operators and quirk.at(opset) and may_have_form(node, quirk.form):
-            yield TargetProblem(op_type, quirk.effect, quirk.what, quirk.source, quirk)
+    yield from (problem for problem in found if problem.form == "any")
 
 
 def refusal_text(answer: Answer) -> str:

@@ -25,7 +25,7 @@ def test_inspect(onnxreduce):
     assert "can reach opset" in result.out
     assert "input [1, 2]" in result.out
     assert "known to take it as it is: " in result.out
-    assert "after convert --for in: " in result.out
+    assert "after convert --for: " in result.out
 
 
 def test_inspect_shows_what_blocks(onnxreduce, tmp_path):

@@ -37,7 +37,7 @@ def test_as_it_is_and_converted() -> None:
     assert found.as_it_is["onnxruntime"] == "1.14 to 1.32"
     assert found.converted["onnxruntime"] == "1.3 to 1.13"
     assert "hailo" not in {*found.as_it_is, *found.converted, *found.refused, *found.unknown}
-    assert found.unknown["tidl"] == {"Constant": "", "ReduceL1": ""}
+    assert found.unknown["vitisai"] == {"Constant": "", "ReduceL1": ""}
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_what_a_page_holds(onnxreduce):
     gelu = drawings[HOSTILE]
     assert [node["op_type"] for node in gelu["before"]] == ["Softmax", "Gelu"]
     assert [node["part"] for node in gelu["after"]] == ["around", *["new"] * 5]
-    assert picture["runtimes"]["onnxruntime"] == "1.8 to 1.32", "all of which operators are known"
+    assert picture["runtimes"]["onnxruntime"] == "", "all of them"
     assert drawings["second"]["constants"] == {"one": "[1]"}
     assert "<img" not in text
     assert "onerror" in text, "it is text of the data"

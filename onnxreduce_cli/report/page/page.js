@@ -370,7 +370,8 @@ function inspected() {
     if (last && last[1] + 1 === opset) last[1] = opset; else runs.push([opset, opset]);
     return runs;
   }, []).map(([a, b]) => a === b ? `${a}` : `${a}–${b}`).join(", ");
-  const runtimes = [["as it is", data.runtimes.as_it_is], ["after convert --for", data.runtimes.converted], ["not", data.runtimes.refused]]
+  const unknown = Object.fromEntries(Object.keys(data.runtimes.unknown).map((name) => [name, ""]));
+  const runtimes = [["as it is", data.runtimes.as_it_is], ["not known", unknown], ["after convert --for", data.runtimes.converted], ["not", data.runtimes.refused]]
     .filter(([, found]) => Object.keys(found).length).map(([how, found]) => [how, spanned(found)]);
   const operators = Object.entries(found.operators).sort((a, b) => b[1] - a[1]);
   const values = (items) => items.map((item) => [short(item.name, 80), short(item.type, 120)]);

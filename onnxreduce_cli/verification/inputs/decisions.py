@@ -359,7 +359,8 @@ def _of_cast(use: NodeUse) -> Iterator[float]:
     """Yield the ends of the integers that wider ones are cast to, and fractions of floats."""
     target = use.integer("to")
     source = use.facts.elem_type(use.scope, use.node.input[0])
-    if source is None or TensorProto.STRING in (source, target):
+    # Below opset 6 the attribute is a name.
+    if source is None or not target or TensorProto.STRING in (source, target):
         return
     wide, narrow = numpy_dtype(source), numpy_dtype(target)
     if narrow.kind not in "iu":
