@@ -145,8 +145,9 @@ class Avoidance:
                 f"{self.label} does not take either"
             )
         else:
+            others = [item for item in failed if not item.reason.startswith(reason)]
             reason += f", and nothing else can be written in its place at opset {self._opset}"
-            for first in failed[:1]:
+            for first in others[:1]:
                 reason = f"{reason}; {first.reason}"
                 advice += [first.advice] if first.advice else []
         if hit.quirk is not None:

@@ -91,13 +91,13 @@ def opsets_of(runtime: Target, own: int | None) -> range:
     return range(max(runtime.oldest, _OLDEST), min(newest, schemas.newest_opset()) + 1)
 
 
-def preference(opset: int, runtime: Target, own: int | None) -> tuple[bool, bool, int]:
+def preference(opset: int, runtime: Target, own: int | None) -> tuple[bool, bool, int, int]:
     """Return a sort key: the first opset to try, then the nearest to the model's own.
 
     The first one is the model's own; where nothing is known of operators, the runtime's best.
     """
     first = own if runtime.knows_operators or runtime.best is None else runtime.best
-    return opset != first, opset != own, abs(opset - (own or opset))
+    return opset != first, opset != own, abs(opset - (own or opset)), -opset
 
 
 class _Cost(NamedTuple):
@@ -106,12 +106,14 @@ class _Cost(NamedTuple):
     Attributes:
         blockers: how many nodes block.
         rewritten: how many nodes are rewritten for the runtime that would not be at another opset.
+        control_flow: how many nodes with subgraphs are added, which few runtimes take well.
         unknown: how many operators are not known to be taken that are known to be at another one.
         contracted: how many nodes contraction removes, negative.
     """
 
     blockers: int
     rewritten: int = 0
+    control_flow: int = 0
     unknown: int = 0
     contracted: int = 0
 
@@ -137,7 +139,8 @@ def _cost(conversion: Conversion, runtime: Target, possible: Collection[int]) ->
             )
             for op_type in operators
         )
-    return _Cost(0, rewritten, unknown, -_contracted(conversion))
+    control_flow = sum(len(site.control_flow) for site in conversion.sites)
+    return _Cost(0, rewritten, control_flow, unknown, -_contracted(conversion))
 
 
 def _contracted(conversion: Conversion) -> int:

@@ -28,6 +28,9 @@ _NARROW = frozenset(
 
 Form = Callable[[NodeFacts], bool]
 
+#: The numbers in TensorProto.DataType of UINT4, INT4, UINT2 and INT2; an older onnx lacks some.
+_FOUR_BITS = frozenset({21, 22, 25, 26})
+
 
 def is_any(node: NodeFacts) -> bool:
     """Return True: the form is every node of the operator."""
@@ -176,6 +179,29 @@ def is_narrow_integer(node: NodeFacts) -> bool:
     return node.elem_type(node.input(0)) in _NARROW
 
 
+def has_computed_bounds(node: NodeFacts) -> bool:
+    """Return whether a bound of a Clip is computed."""
+    bounds = filter(None, (node.input(1), node.input(2)))
+    return any(binary_forms.constant_shape(node, name) is None for name in bounds)
+
+
+def has_no_axes(node: NodeFacts) -> bool:
+    """Return whether a Squeeze drops all dimensions of 1."""
+    return node.attribute("axes") is None and not node.input(1)
+
+
+def has_dequantized_operands(node: NodeFacts) -> bool:
+    """Return whether the data and the weights of a convolution are dequantized."""
+    makers = [node.maker(node.input(0)), node.maker(node.input(1))]
+    return all(maker is not None and maker.op_type == "DequantizeLinear" for maker in makers)
+
+
+def is_of_4_bits(node: NodeFacts) -> bool:
+    """Return whether the data or the result is known to be of integers of four bits or fewer."""
+    names = (node.input(0), node.node.output[0])
+    return any(node.elem_type(name) in _FOUR_BITS for name in names if name)
+
+
 def has_several_indices(node: NodeFacts) -> bool:
     """Return whether the indices of a Gather are more than one number."""
     shape = binary_forms.constant_shape(node, node.input(1))
@@ -314,6 +340,10 @@ FORMS: Mapping[str, Form] = {
     "like Gelu": fusion_forms.misleads_gelu,
     "like Gelu in order": fusion_forms.misleads_gelu_in_order,
     "scaled next": binary_forms.is_scaled_next,
+    "4 bits": is_of_4_bits,
+    "no axes": has_no_axes,
+    "dequantized operands": has_dequantized_operands,
+    "computed bounds": has_computed_bounds,
 }
 
 

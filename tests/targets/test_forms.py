@@ -42,6 +42,9 @@ def of(
 
 #: Forms that are asked of some operators alone.
 ASKED = {
+    "Clip": {"computed bounds"},
+    "Squeeze": {"no axes"},
+    "DequantizeLinear": {"4 bits"},
     "InstanceNormalization": {"no epsilon"},
     "Mul": {"smaller constant", "norm", "norm of another"},
     "Div": {"norm", "norm of another"},
@@ -69,7 +72,7 @@ ASKED = {
     "Gather": {"several indices"},
     "Identity": {"input to output"},
     "Pow": {"scaled next"},
-    "Conv": {"no kernel_shape", "no kernel_shape of three"},
+    "Conv": {"no kernel_shape", "no kernel_shape of three", "dequantized operands"},
     "Constant": {"no tensor", "list", "list of floats"},
     "Shape": {"start or end"},
     "Reshape": {"allowzero and -1"},
@@ -685,3 +688,34 @@ def test_number_to_bool(nodes: str, found: bool) -> None:
 def test_integers_without_a_kernel(dtype: type, found: set[str]) -> None:
     x = np.zeros((2, 3), dtype)
     assert forms(one_node("Less", 13, {"x": x, "z": x})) == found
+
+
+def test_integers_of_4_bits() -> None:
+    for dtype, found in (("uint4", True), ("int4", True), ("uint8", False)):
+        source = model(f"""<ir_version: 10, opset_import: ["" : 21]>
+            g ({dtype}[2,3] x, float s) => (float[2,3] y) {{ y = DequantizeLinear(x, s) }}""")
+        assert (forms_of_last(source, {"4 bits"}) == {"4 bits"}) is found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "form", "found"),
+    [
+        ("y = Clip(x, , c)", "computed bounds", False),
+        ("m = Neg(c) y = Clip(x, m)", "computed bounds", False),
+        ("m = ReduceMin<keepdims=0>(x) y = Clip(x, m)", "computed bounds", True),
+        ("v = Reshape(x, n) y = Squeeze(v)", "no axes", True),
+        ("a = Constant<value_ints=[0]>() v = Reshape(x, n) y = Squeeze(v, a)", "no axes", False),
+        (
+            "d = DequantizeLinear(q, c) w = DequantizeLinear(q, c) y = Conv(d, w)",
+            "dequantized operands",
+            True,
+        ),
+        ("w = DequantizeLinear(q, c) y = Conv(x, w)", "dequantized operands", False),
+    ],
+)
+def test_forms_of_single_operators(nodes: str, form: str, found: bool) -> None:
+    dims = "a" if form == "no axes" else "a,b,c,d"
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[1,1,3,3] x, uint8[1,1,3,3] q) => (float[{dims}] y)
+        <float c = {{2}}, int64[2] n = {{1, 9}}> {{ {nodes} }}""")
+    assert (forms_of_last(source, {form}) == {form}) is found
