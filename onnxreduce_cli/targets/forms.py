@@ -185,6 +185,16 @@ def has_computed_bounds(node: NodeFacts) -> bool:
     return any(binary_forms.constant_shape(node, name) is None for name in bounds)
 
 
+def is_cubic(node: NodeFacts) -> bool:
+    """Return whether a Resize interpolates cubically."""
+    return bool(node.value("mode", "nearest") == "cubic")
+
+
+def is_padded_by_border(node: NodeFacts) -> bool:
+    """Return whether a GridSample takes the border for what lies outside."""
+    return bool(node.value("padding_mode", "zeros") == "border")
+
+
 def has_no_axes(node: NodeFacts) -> bool:
     """Return whether a Squeeze drops all dimensions of 1."""
     return node.attribute("axes") is None and not node.input(1)
@@ -342,6 +352,8 @@ FORMS: Mapping[str, Form] = {
     "scaled next": binary_forms.is_scaled_next,
     "4 bits": is_of_4_bits,
     "no axes": has_no_axes,
+    "cubic": is_cubic,
+    "border": is_padded_by_border,
     "dequantized operands": has_dequantized_operands,
     "computed bounds": has_computed_bounds,
 }

@@ -44,6 +44,7 @@ def of(
 ASKED = {
     "Clip": {"computed bounds"},
     "Squeeze": {"no axes"},
+    "GridSample": {"border"},
     "DequantizeLinear": {"4 bits"},
     "InstanceNormalization": {"no epsilon"},
     "Mul": {"smaller constant", "norm", "norm of another"},
@@ -705,6 +706,8 @@ def test_integers_of_4_bits() -> None:
         ("m = ReduceMin<keepdims=0>(x) y = Clip(x, m)", "computed bounds", True),
         ("v = Reshape(x, n) y = Squeeze(v)", "no axes", True),
         ("a = Constant<value_ints=[0]>() v = Reshape(x, n) y = Squeeze(v, a)", "no axes", False),
+        ('y = Resize<mode="cubic">(x, , s)', "cubic", True),
+        ("y = Resize(x, , s)", "cubic", False),
         (
             "d = DequantizeLinear(q, c) w = DequantizeLinear(q, c) y = Conv(d, w)",
             "dequantized operands",
@@ -717,5 +720,14 @@ def test_forms_of_single_operators(nodes: str, form: str, found: bool) -> None:
     dims = "a" if form == "no axes" else "a,b,c,d"
     source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
         g (float[1,1,3,3] x, uint8[1,1,3,3] q) => (float[{dims}] y)
-        <float c = {{2}}, int64[2] n = {{1, 9}}> {{ {nodes} }}""")
+        <float c = {{2}}, float[4] s = {{1, 1, 2, 2}}, int64[2] n = {{1, 9}}> {{ {nodes} }}""")
     assert (forms_of_last(source, {form}) == {form}) is found
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_padding_by_the_border(padding: str) -> None:
+    grid = np.zeros((1, 2, 2, 2), np.float32)
+    source = one_node(
+        "GridSample", 16, {"x": np.ones((1, 1, 3, 3), np.float32), "g": grid}, padding_mode=padding
+    )
+    assert (forms_of_last(source, {"border"}) == {"border"}) is (padding == "border")
