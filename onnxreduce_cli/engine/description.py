@@ -96,8 +96,12 @@ class OperatorCoverage(Serializable):
         if self.unknown:
             of = f"{len(self.unknown)} of {count(self.operators, 'operator')}"
             yield f"{of}: it is not known whether {self.runtime} takes {listed(self.unknown)}"
+        grouped: dict[tuple[str, ...], list[str]] = {}
         for op_type, conditions in self.conditions:
-            yield f"{self.runtime} takes {op_type} only if {' and '.join(conditions)}: look at that"
+            grouped.setdefault(conditions, []).append(op_type)
+        for conditions, operators in grouped.items():
+            text = " and ".join(conditions)
+            yield f"{self.runtime} takes {listed(operators)} only if {text}, which is not known"
         if self.cpu:
             yield f"on the CPU, not by {self.runtime}: {listed(self.cpu)}"
 

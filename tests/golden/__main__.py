@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tests.golden.conversions import OPERATORS, file_of, text
+from tests.golden import conversions, for_runtimes
 
-for op_type in OPERATORS:
-    file_of(op_type).write_text(text(op_type), encoding="utf-8")
-    print(file_of(op_type))
+for kept, names in (
+    (conversions, conversions.OPERATORS),
+    (for_runtimes, for_runtimes.RUNTIMES),
+):
+    for name in names:
+        kept.file_of(name).write_text(kept.text(name), encoding="utf-8")
+        print(kept.file_of(name))

@@ -7,7 +7,7 @@ import pytest
 from onnxreduce_cli import schemas
 from onnxreduce_cli.idioms.registry import IDIOMS
 from onnxreduce_cli.steps.registry import STEPS
-from tests.golden import forms
+from tests.golden import for_runtimes, forms
 from tests.golden.conversions import OPERATORS, file_of, text
 
 
@@ -34,3 +34,10 @@ def test_each_boundary_of_the_family_is_crossed_both_ways(op_type: str) -> None:
     for boundary in schemas.versions(op_type)[1:]:
         if {(op_type, boundary, way) for way in ("up", "down")} & STEPS.keys():
             assert any(low < boundary <= high for low, high in crossed), boundary
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("runtime", for_runtimes.RUNTIMES)
+def test_what_is_said_of_exports_is_what_is_kept(runtime: str) -> None:
+    kept = for_runtimes.file_of(runtime).read_text(encoding="utf-8").splitlines()
+    assert for_runtimes.text(runtime).splitlines() == kept, "python -m tests.golden writes it anew"
