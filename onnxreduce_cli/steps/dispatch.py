@@ -12,6 +12,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context, EmittedNode
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
 from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS, Alternative, Direction, Step
@@ -229,7 +230,8 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
         BODIES[op_type](context.at(BODY_OPSET))
 
     yield from registered
-    yield Alternative(frozenset({form}), "written as at an older opset", before)
+    if op_type not in GRAPH_OPERATORS:  # Their subgraphs are of the target's opset.
+        yield Alternative(frozenset({form}), "written as at an older opset", before)
     if op_type in BODIES:
         yield Alternative(frozenset({form}), "written in other operators", written_out)
     # A new alternative is not in the index yet.
