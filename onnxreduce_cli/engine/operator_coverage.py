@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from onnx import NodeProto
+from collections.abc import Collection, Iterable
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.description import OperatorCoverage
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.operators import Answer
 from onnxreduce_cli.targets.requirement import Target
@@ -34,12 +31,8 @@ def operator_coverage(
             found.append(target.answer("", op_type, opset))
         if found[0].value == "taken if":
             found.append(target.answer("", op_type, opset, node))
-    imports = {entry.domain: entry.version for entry in facts.model.opset_import}
-    for _, other in nodes_of_other_domains(facts):
-        domain, op_type = other.domain, other.op_type
-        if f"{domain}.{op_type}" not in answers:
-            answer = target.answer(domain, op_type, imports.get(domain, 0))
-            answers[f"{domain}.{op_type}"] = [answer]
+    for domain, op_type, imported in operators_of_other_domains(facts):
+        answers[f"{domain}.{op_type}"] = [target.answer(domain, op_type, imported)]
     conditions = {
         name: tuple(
             dict.fromkeys(
@@ -66,9 +59,15 @@ def _of_value(value: str, answers: dict[str, list[Answer]]) -> tuple[str, ...]:
     return tuple(sorted(name for name, found in answers.items() if found[-1].value == value))
 
 
-def nodes_of_other_domains(facts: Facts) -> Iterator[tuple[Scope, NodeProto]]:
-    """Yield the nodes of other domains that call no function of the model, with their scopes."""
-    for scope in facts.scopes:
-        for node in scope.nodes:
-            if not is_default(node.domain) and facts.calls.function_of(node) is None:
-                yield scope, node
+def operators_of_other_domains(facts: Facts) -> Collection[tuple[str, str, int]]:
+    """Return the operators of other domains that are no functions of the model, each once.
+
+    Each has its domain, its name, and the version of the domain that the model imports.
+    """
+    imports = {entry.domain: entry.version for entry in facts.model.opset_import}
+    return dict.fromkeys(
+        (node.domain, node.op_type, imports.get(node.domain, 0))
+        for scope in facts.scopes
+        for node in scope.nodes
+        if not is_default(node.domain) and facts.calls.function_of(node) is None
+    )

@@ -12,7 +12,7 @@ from onnxreduce_cli.containers.operators import OPERATORS
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import check_source
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
-from onnxreduce_cli.engine.operator_coverage import nodes_of_other_domains
+from onnxreduce_cli.engine.operator_coverage import operators_of_other_domains
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
@@ -60,9 +60,8 @@ class Reach:
         operators = {name for scope in self.facts.scopes for name in scope.op_types}
         # Passes may help where functions, sequences or optional values block.
         self._is_plain = not model.functions and operators.isdisjoint(OPERATORS)
-        others = ((node.domain, node.op_type) for _, node in nodes_of_other_domains(self.facts))
-        self._of_other_domains = [*dict.fromkeys(others)]
-        self._planned: dict[int, list[tuple[dict[tuple[str, str], Hashable], bool]]] = {}
+        self._of_other_domains = operators_of_other_domains(self.facts)
+        self._planned: dict[int, list[tuple[dict[tuple[str, str, int], Hashable], bool]]] = {}
 
     @cached_property
     def dtypes(self) -> frozenset[str]:
@@ -96,11 +95,11 @@ class Reach:
         """
 
         for keys, suits in self._planned.setdefault(opset, []):
-            if keys == {name: self._key(runtime, *name, opset) for name in keys}:
+            if keys == {name: self._key(runtime, *name) for name in keys}:
                 return suits
         plan = self._plan(opset, runtime)
-        names = [("", op_type) for op_type in plan.converter.asked] + self._of_other_domains
-        keys = {name: self._key(runtime, *name, opset) for name in names}
+        names = [("", op_type, opset) for op_type in plan.converter.asked]
+        keys = {name: self._key(runtime, *name) for name in (*names, *self._of_other_domains)}
         self._planned[opset].append((keys, not plan.blocked))
         return not plan.blocked
 
@@ -108,9 +107,7 @@ class Reach:
         """Return a key of what is known of an operator in a runtime."""
         if not domain:
             return runtime.key(domain, op_type, opset, self.dtypes)
-        imports = {entry.domain: entry.version for entry in self.facts.model.opset_import}
-        blocked = blocked_by_domain(runtime, domain, op_type, imports.get(domain, 0))
-        return blocked is None
+        return blocked_by_domain(runtime, domain, op_type, opset) is None
 
     def _plan(self, opset: int, runtime: Target | None = None) -> SitePlan:
         """Plan the conversion to an opset, for a runtime or for any."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.operator_coverage import nodes_of_other_domains
+from onnxreduce_cli.engine.operator_coverage import operators_of_other_domains
 from onnxreduce_cli.engine.reach import PlanOutcome, Reach
 from onnxreduce_cli.engine.runtime import opsets_of
 from onnxreduce_cli.model.graph.domains import default_opset
@@ -169,7 +168,8 @@ class _ModelForm:
             facts: the facts of the source model, which has the same nodes of other domains.
         """
         self._opset, self._ir_version = opset, ir_version
-        self._nodes, self._facts = nodes, facts
+        self._nodes = nodes
+        self._of_other_domains = operators_of_other_domains(facts)
         self._forms: dict[tuple[str, str], bool] = {}
         self._refusals: dict[Hashable, bool] = {}
         self._dtypes: dict[str, frozenset[str]] = {}
@@ -221,7 +221,7 @@ class _ModelForm:
         }
         found |= {
             f"{domain}.{op_type}"
-            for domain, op_type, imported in self._operators_of_other_domains
+            for domain, op_type, imported in self._of_other_domains
             if target.answer(domain, op_type, imported).value == "not known"
         }
         return sorted(found)
@@ -243,16 +243,7 @@ class _ModelForm:
         """Return whether a runtime does not take some node of another domain."""
         return any(
             blocked_by_domain(target, domain, op_type, imported) is not None
-            for domain, op_type, imported in self._operators_of_other_domains
-        )
-
-    @cached_property
-    def _operators_of_other_domains(self) -> frozenset[tuple[str, str, int]]:
-        """The operators of other domains, each with its domain and the version imported."""
-        imports = {entry.domain: entry.version for entry in self._facts.model.opset_import}
-        return frozenset(
-            (node.domain, node.op_type, imports.get(node.domain, 0))
-            for _, node in nodes_of_other_domains(self._facts)
+            for domain, op_type, imported in self._of_other_domains
         )
 
     def _has(self, op_type: str, form: str) -> bool:
