@@ -138,13 +138,8 @@ class Target:
 @cache
 def _tables(runtime: str, versions: tuple[Version, ...]) -> Sequence[OperatorTable | None]:
     """Return the tables of versions, each once."""
-    found = [_table(runtime, version) for version in versions]
+    found = [OperatorTable.load(runtime, version) for version in versions]
     return list({table and table.version: table for table in found}.values())
-
-
-@cache
-def _table(runtime: str, version: Version) -> OperatorTable | None:
-    return OperatorTable.load(runtime, version)
 
 
 def find_target(text: str) -> Target:

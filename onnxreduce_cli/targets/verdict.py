@@ -74,10 +74,9 @@ def target_problems(target: Target, node: NodeFacts, opset: int) -> Iterator[Tar
     ]
     # There may be an alternative to the form that a quirk names.
     yield from (problem for problem in found if problem.form != "any")
-    if target.may_refuse("", op_type, opset):
-        answer = target.answer("", op_type, opset, node)
-        if answer.value == "not taken":
-            yield TargetProblem(op_type, "refused", refusal_text(answer), answer.source)
+    answer = target.answer("", op_type, opset, node)
+    if answer.value == "not taken":
+        yield TargetProblem(op_type, "refused", refusal_text(answer), answer.source)
     yield from (problem for problem in found if problem.form == "any")
 
 
