@@ -8,6 +8,22 @@ from typing import NamedTuple
 import onnx
 from onnx.defs import OpSchema
 
+#: The operators whose axes became an input with opset 18, five opsets after those of ReduceSum.
+REDUCE_BUT_SUM = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSumSquare",
+)
+REDUCE = (*REDUCE_BUT_SUM, "ReduceSum")
+
+SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
+
 
 def newest_opset() -> int:
     """Return the newest opset of the default domain that the installed onnx knows."""

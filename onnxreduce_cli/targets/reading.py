@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.schemas import REDUCE, REDUCE_BUT_SUM, SOFTMAX
 from onnxreduce_cli.targets.forms import FORMS
 from onnxreduce_cli.targets.rows import (
     FACTS,
@@ -71,12 +72,10 @@ _ALIASES_FILE = "aliases"
 UNKNOWN = "not known"
 
 #: Names for several operators.
-_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-_REDUCE = tuple(f"Reduce{name}" for name in _REDUCTIONS)
 GROUPS = {
-    "Reduce*": _REDUCE,
-    "Reduce* but ReduceSum": tuple(name for name in _REDUCE if name != "ReduceSum"),
-    "Softmax family": ("Softmax", "LogSoftmax", "Hardmax"),
+    "Reduce*": REDUCE,
+    "Reduce* but ReduceSum": REDUCE_BUT_SUM,
+    "Softmax family": SOFTMAX,
 }
 
 

@@ -10,18 +10,6 @@ What needs ``--emulate`` is in `emulated_reduce_rank` and `emulated_softmax`, fu
 ``--expand`` are in `function_bodies`, and what runtimes need at one opset is in `alternatives`.
 """
 
-#: The operators whose axes became an input with opset 18, five opsets after those of ReduceSum.
-REDUCE_BUT_SUM = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSumSquare",
-)
-REDUCE = (*REDUCE_BUT_SUM, "ReduceSum")
-
-SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
+from onnxreduce_cli.schemas import REDUCE as REDUCE
+from onnxreduce_cli.schemas import REDUCE_BUT_SUM as REDUCE_BUT_SUM
+from onnxreduce_cli.schemas import SOFTMAX as SOFTMAX
