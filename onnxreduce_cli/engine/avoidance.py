@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -132,7 +133,7 @@ class Avoidance:
         op_type = context.node.op_type
         what = _effect_text(hit, marked=True)
         if op_type != site.node.op_type:
-            what = what.replace(" it", f" {op_type}", 1)
+            what = re.sub(r"\bit\b", lambda _: op_type, what, count=1)
         reason = f"{self.label} {what}"
         lacking = [
             item for item in failed if isinstance(item, NotTaken) and op_type not in item.operators

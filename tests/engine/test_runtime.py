@@ -34,17 +34,18 @@ source = "here"
 
 
 def odd(quirks: str = "", *, taken: Sequence[str] = (), **facts: Any) -> Target:
-    """A runtime of some facts and quirks, each ``operators|opsets|form|effect``.
+    """A runtime of some facts and quirks, each ``operators|opsets|form|effect|what``.
 
     It takes all operators, or only some.
     """
     lines = [f"{name} = {facts.get(name, 'not known')!r}".replace("'", '"') for name in FACTS]
     text = HEAD + "\n".join(lines) + '\n[[row]]\nversion = "1"\n'
     for line in quirks.split():
-        operators, opsets, form, effect = line.split("|")
+        operators, opsets, form, effect, *said = line.split("|")
         text += (
             f'[[quirk]]\noperators = ["{operators}"]\nopsets = "{opsets}"\n'
-            f'form = "{form.replace("_", " ")}"\neffect = "{effect}"\nwhat = "fails"\n'
+            f'form = "{form.replace("_", " ")}"\neffect = "{effect}"\n'
+            f'what = "{said[0].replace("_", " ") if said else "fails"}"\n'
             'source = "here"\n'
         )
     runtime = parse_runtime("odd", text)
@@ -323,6 +324,15 @@ def test_what_is_written_is_looked_at_as_well(convert_for) -> None:
     quirks = "Hardmax||any|refused Cast||any|refused"
     with pytest.raises(ConversionError, match=r"Hardmax node .*odd 1 fails"):
         convert_for(graph("y = Hardmax(x)", 13), odd(quirks, newest=13))
+
+
+def test_a_node_of_our_making_is_named_where_the_quirk_says_it(convert_for) -> None:
+    source = graph("y = Hardmax(x)", 13)
+    texts = {"ends_its_converter": "ends its converter", "fails_on_it": "fails on Cast"}
+    for what, said in texts.items():
+        quirks = f"Hardmax||any|refused Cast||any|refused|{what}"
+        with pytest.raises(ConversionError, match=f"Hardmax node .*odd 1 {said}"):
+            convert_for(source, odd(quirks, newest=13))
 
 
 def test_only_operators_that_are_allowed() -> None:
