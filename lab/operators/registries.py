@@ -39,6 +39,7 @@ class Registry(NamedTuple):
         aliases: the operator that the source means, where it says otherwise; empty for none.
         made_up: operators that no onnx defines, which it takes in the default domain.
         complete: whether it names all operators of the default domain.
+        partial: the versions of which it does not, all the same.
         fallback: the runtime that runs what a version does not name, where there is one.
         conditions: the words and the lines of code of each condition that rows name.
     """
@@ -50,6 +51,7 @@ class Registry(NamedTuple):
     aliases: Mapping[str, str] = {}
     made_up: frozenset[str] = frozenset()
     complete: bool = True
+    partial: frozenset[str] = frozenset()
     fallback: Mapping[str, str] = {}
     conditions: Mapping[str, tuple[str, str]] = {}
 
@@ -485,7 +487,7 @@ def write_all(
                 "document",
                 f"{registry.repository} {where}, {commit if is_commit else tag}",
                 date,
-                ("ai.onnx",) if registry.complete else (),
+                ("ai.onnx",) if registry.complete and version not in registry.partial else (),
                 registry.fallback.get(version, ""),
             )
             releases.append(Release(version, source, facts(registry, texts)))
