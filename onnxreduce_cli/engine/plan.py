@@ -20,7 +20,7 @@ from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.imports import unread_everywhere
-from onnxreduce_cli.model.graph.ir_version import choose
+from onnxreduce_cli.model.graph.ir_version import INITIALIZERS, choose
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
 
 if TYPE_CHECKING:
@@ -295,7 +295,11 @@ class SitePlan:
         )
 
     def _settle_ir_version(self) -> None:
-        """Choose the IR version by the dtypes that are left; keep it if nothing else changes."""
+        """Choose the IR version by the dtypes that are left; never raise it on its own.
+
+        If nothing else changes, only an opset that was asked for lowers it. Version 4 stays then: a
+        conversion may have given it to the model for an initializer that became dead.
+        """
         if not self.blocked:
             model_input, request = self.input, self.request
             self.ir_version, self.ir_version_reason = choose(
@@ -307,9 +311,11 @@ class SitePlan:
             )
         if self.request.options.ir_version != "auto" or self._changes_more:
             return
-        found, self.ir_version_reason = self.ir_version, ""
-        self.ir_version = self.input.model.ir_version
-        if found < self.ir_version:
+        found, own = self.ir_version, self.input.model.ir_version
+        if self.request.options.opset is not None and found < own and own > INITIALIZERS:
+            return
+        self.ir_version, self.ir_version_reason = own, ""
+        if found < own:
             self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
 
     def _note_reordering(self) -> None:

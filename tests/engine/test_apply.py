@@ -143,7 +143,7 @@ def test_weights_are_not_copied() -> None:
 @pytest.mark.parametrize("target", [10, 9])
 def test_a_stated_dimension_of_minus_one(target: int) -> None:
     """It is unknown, here and in what is written: onnx's inference would count with it."""
-    source = parser.parse_model("""<ir_version: 8, opset_import: ["" : 11]>
+    source = parser.parse_model("""<ir_version: 6, opset_import: ["" : 11]>
         g (float[N,3] x, float[5,3] w) => (float[M,3] y) <float[K,3] c> {
             c = Concat<axis = -2>(x, w)
             y = Round(c)
