@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from onnx import NodeProto
 
 from onnxreduce_cli import schemas
@@ -20,7 +21,7 @@ from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError, PatternMatch, confirm, matches
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
-from onnxreduce_cli.model.graph.values import Dims
+from onnxreduce_cli.model.graph.values import Dims, numpy_dtype
 from onnxreduce_cli.model.types.facts import Facts
 
 if TYPE_CHECKING:
@@ -171,7 +172,13 @@ class _IndexedScope:
         return self._producers.get(name)
 
     def constant(self, name: str) -> Array | None:
-        return self._facts.constant(self._scope, name)
+        found = self._facts.constant(self._scope, name)
+        if found is None and name:
+            known = self._facts.type(self._scope, name)
+            if known is not None and known.dims == (0,):
+                # A list of no axes: an input of the model that steps drop, too.
+                found = np.empty(0, numpy_dtype(known.elem_type))
+        return found
 
     def reads(self, name: str) -> int:
         return self._reads[name]
