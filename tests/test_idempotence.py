@@ -51,6 +51,7 @@ def requests(model: ModelProto) -> Iterator[dict[str, Any]]:
     yield from ({"opset": opset} for opset in OPSETS)
     yield from ({"runtime": runtime} for runtime in RUNTIMES)
     yield from ({"contract": ["all"], "opset": opset} for opset in CONTRACTED)
+    yield from ({"contract": ["all"], "runtime": runtime} for runtime in RUNTIMES)
     expand = sorted(operators(model).intersection(expandable_operators()))
     if expand:
         yield from ({"expand": expand, "opset": opset} for opset in EXPANDED)

@@ -72,7 +72,7 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
         for item in sorted(possible, key=lambda item: preference(item, runtime, own)):
             planned[item] = planned_at(item)
             costs[item] = _cost(planned[item], runtime, possible)
-            if not (any(costs[item]) or options.contract):
+            if not (any(costs[item]) or options.contracted() & {*options.contract}):
                 break
         chosen = min(costs, key=lambda item: costs[item])
         found = planned[chosen]
@@ -108,7 +108,7 @@ class _Cost(NamedTuple):
         rewritten: how many nodes are rewritten for the runtime that would not be at another opset.
         control_flow: how many nodes with subgraphs are added, which few runtimes take well.
         unknown: how many operators are not known to be taken that are known to be at another one.
-        contracted: how many nodes contraction removes, negative.
+        contracted: how many nodes contraction to named operators removes, negative.
     """
 
     blockers: int
@@ -144,8 +144,12 @@ def _cost(conversion: Conversion, runtime: Target, possible: Collection[int]) ->
 
 
 def _contracted(conversion: Conversion) -> int:
-    """Return how many nodes contraction removes."""
-    return sum(len(site.absorbed) for site in conversion.sites)
+    """Return how many nodes go by contraction to operators that the user names.
+
+    A group of operators does not move the model: it takes what there is at an opset.
+    """
+    named = conversion.options.contract
+    return sum(len(site.absorbed) for site in conversion.sites if site.contraction in named)
 
 
 def _ir_version(

@@ -499,7 +499,8 @@ def test_contracting_for_a_runtime(runtime: str, expected: int) -> None:
     assert (op_types(made) == ["LayerNormalization"]) == (expected == 17)
     plan = onnxreduce_cli.plan(source, runtime=runtime, contract=["LayerNormalization"])
     assert ("fewer nodes can be contracted" in plan.choice) == (expected == 17)
-    assert opset(onnxreduce_cli.convert(source, runtime=runtime)) == 13
+    for options in ({}, {"contract": ["all"]}):
+        assert opset(onnxreduce_cli.convert(source, runtime=runtime, **options)) == 13
 
 
 @pytest.mark.parametrize("allowed", [["LayerNormalization"], ["LayerNormalization@17-"]])
