@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
@@ -185,6 +186,12 @@ def has_computed_bounds(node: NodeFacts) -> bool:
     return any(binary_forms.constant_shape(node, name) is None for name in bounds)
 
 
+def has_infinite_bound(node: NodeFacts) -> bool:
+    """Return whether a bound of a Clip is known to be infinite."""
+    bounds = (node.constant(name) for name in (node.input(1), node.input(2)) if name)
+    return any(bound is not None and bool(np.isinf(bound).any()) for bound in bounds)
+
+
 def is_cubic(node: NodeFacts) -> bool:
     """Return whether a Resize interpolates cubically."""
     return bool(node.value("mode", "nearest") == "cubic")
@@ -198,6 +205,14 @@ def is_padded_by_border(node: NodeFacts) -> bool:
 def has_no_axes(node: NodeFacts) -> bool:
     """Return whether a Squeeze drops all dimensions of 1."""
     return node.attribute("axes") is None and not node.input(1)
+
+
+def gives_final_states(node: NodeFacts) -> bool:
+    """Return whether a state after the last step, Y_h or Y_c of an LSTM, may be read."""
+    return any(
+        name and (name in node.scope.outputs or node.readers(name) != ())
+        for name in node.node.output[1:]
+    )
 
 
 def has_dequantized_operands(node: NodeFacts) -> bool:
@@ -356,6 +371,8 @@ FORMS: Mapping[str, Form] = {
     "border": is_padded_by_border,
     "dequantized operands": has_dequantized_operands,
     "computed bounds": has_computed_bounds,
+    "infinite bound": has_infinite_bound,
+    "final states": gives_final_states,
 }
 
 

@@ -180,6 +180,15 @@ CASES = [
         ["openvino==2026.4.1"],
     ),
     Case(
+        "a Clip with an infinite bound",
+        "(float[2,3] x) => (float[2,3] y) { y = Clip(x, least, most) }",
+        13,
+        {"least": np.float32(0.1), "most": np.float32(np.inf)},
+        ["Clip"],
+        ["openvino==2023.3.0"],
+        ["openvino==2022.1.0", "openvino==2026.4.1"],
+    ),
+    Case(
         "a comparison of integers that are neither int32 nor int64",
         "(int16[2,3] x, int16[2,3] z) => (bool[2,3] y) { y = Less(x, z) }",
         13,

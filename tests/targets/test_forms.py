@@ -42,7 +42,8 @@ def of(
 
 #: Forms that are asked of some operators alone.
 ASKED = {
-    "Clip": {"computed bounds"},
+    "Clip": {"computed bounds", "infinite bound"},
+    "LSTM": {"final states"},
     "Squeeze": {"no axes"},
     "GridSample": {"border"},
     "DequantizeLinear": {"4 bits"},
@@ -90,15 +91,15 @@ def forms(source: ModelProto) -> set[str]:
     return names & ASKED.get(source.graph.node[-1].op_type, OTHERS)
 
 
-def forms_of_last(source: ModelProto, asked: set[str]) -> set[str]:
-    """The forms of the last node, of those that are asked about."""
+def forms_of_last(source: ModelProto, asked: set[str], index: int = -1) -> set[str]:
+    """The forms of the last node, or another one, of those that are asked about."""
     facts = admit(source)
     (scope,) = facts.scopes
     opset = scope.opset or 0
     workspace = Workspace(
         facts.extended(), Names([scope]), Constants(), source.ir_version, GraphProto()
     )
-    node = NodeFacts(scope.nodes[-1], scope, opset, workspace, Lookups())
+    node = NodeFacts(scope.nodes[index], scope, opset, workspace, Lookups())
     return {name for name in asked if FORMS[name](node)}
 
 
@@ -704,6 +705,10 @@ def test_integers_of_4_bits() -> None:
         ("y = Clip(x, , c)", "computed bounds", False),
         ("m = Neg(c) y = Clip(x, m)", "computed bounds", False),
         ("m = ReduceMin<keepdims=0>(x) y = Clip(x, m)", "computed bounds", True),
+        ("y = Clip(x, c, most)", "infinite bound", True),
+        ("m = Neg(most) y = Clip(x, m)", "infinite bound", True),
+        ("y = Clip(x, c)", "infinite bound", False),
+        ("m = ReduceMax<keepdims=0>(x) y = Clip(x, c, m)", "infinite bound", False),
         ("v = Reshape(x, n) y = Squeeze(v)", "no axes", True),
         ("a = Constant<value_ints=[0]>() v = Reshape(x, n) y = Squeeze(v, a)", "no axes", False),
         ('y = Resize<mode="cubic">(x, , s)', "cubic", True),
@@ -720,8 +725,23 @@ def test_forms_of_single_operators(nodes: str, form: str, found: bool) -> None:
     dims = "a" if form == "no axes" else "a,b,c,d"
     source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
         g (float[1,1,3,3] x, uint8[1,1,3,3] q) => (float[{dims}] y)
-        <float c = {{2}}, float[4] s = {{1, 1, 2, 2}}, int64[2] n = {{1, 9}}> {{ {nodes} }}""")
+        <float c = {{2}}, float most = {{inf}}, float[4] s = {{1, 1, 2, 2}}, int64[2] n = {{1, 9}}>
+        {{ {nodes} }}""")
     assert (forms_of_last(source, {form}) == {form}) is found
+
+
+@pytest.mark.parametrize(
+    ("outputs", "read", "found"),
+    [
+        *[("v", "v", False), ("v, h", "v", False), ("v, h", "h", True)],
+        *[("v, h, c", "h", True), ("v, h, c", "c", True), (", h", "h", True)],
+    ],
+)
+def test_final_states(outputs: str, read: str, found: bool) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 14]>
+        g (float[5,1,3] x, float[1,8,3] w, float[1,8,2] r) => (float y)
+        {{ {outputs} = LSTM<hidden_size=2>(x, w, r) y = ReduceMax<keepdims=0>({read}) }}""")
+    assert (forms_of_last(source, {"final states"}, 0) == {"final states"}) is found
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])

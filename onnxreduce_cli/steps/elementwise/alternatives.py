@@ -279,6 +279,14 @@ def compared_in_int64(context: Context) -> None:
     context.replace(inputs=[context.op.Cast(name, to=TensorProto.INT64) for name in names])
 
 
+@instead("Clip", {"infinite bound"}, "written without its infinite bounds")
+def without_infinite_bounds(context: Context) -> None:
+    """``Clip(x, 0, inf)`` becomes ``Clip(x, 0)``."""
+    bounds = [(context.input(1), -np.inf), (context.input(2), np.inf)]
+    kept = ["" if context.constant(name) == limit else name for name, limit in bounds]
+    context.replace(inputs=[context.input(0), *kept])
+
+
 @instead("Cast", {"number to bool"}, "written as a comparison with 0")
 def as_comparison(context: Context) -> None:
     """``Cast<to=9>(x)`` becomes ``Not(Equal(x, 0))``."""
