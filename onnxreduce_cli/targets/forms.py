@@ -221,6 +221,20 @@ def has_dequantized_operands(node: NodeFacts) -> bool:
     return all(maker is not None and maker.op_type == "DequantizeLinear" for maker in makers)
 
 
+def has_axis_beyond_rank(node: NodeFacts) -> bool:
+    """Return whether data of a known rank has no such axis, which one scale ignores."""
+    rank = node.rank(node.input(0))
+    if rank is None:
+        return False
+    axes = max(rank, 1)
+    return not -axes <= node.value("axis", 1) < axes
+
+
+def joins_lists_from_the_end(node: NodeFacts) -> bool:
+    """Return whether a Concat of data known to be of rank 1 counts its axis from the end."""
+    return node.value("axis", 0) < 0 and node.rank(node.input(0)) == 1
+
+
 def is_of_4_bits(node: NodeFacts) -> bool:
     """Return whether the data or the result is known to be of integers of four bits or fewer."""
     names = (node.input(0), node.node.output[0])
@@ -364,6 +378,7 @@ FORMS: Mapping[str, Form] = {
     "several indices": has_several_indices,
     "like Gelu": fusion_forms.misleads_gelu,
     "like Gelu in order": fusion_forms.misleads_gelu_in_order,
+    "like a second Relu": fusion_forms.is_second_relu,
     "scaled next": binary_forms.is_scaled_next,
     "4 bits": is_of_4_bits,
     "no axes": has_no_axes,
@@ -371,6 +386,8 @@ FORMS: Mapping[str, Form] = {
     "border": is_padded_by_border,
     "dequantized operands": has_dequantized_operands,
     "computed bounds": has_computed_bounds,
+    "axis beyond rank": has_axis_beyond_rank,
+    "lists from the end": joins_lists_from_the_end,
     "infinite bound": has_infinite_bound,
     "final states": gives_final_states,
 }

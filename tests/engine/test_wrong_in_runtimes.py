@@ -189,6 +189,35 @@ CASES = [
         ["openvino==2022.1.0", "openvino==2026.4.1"],
     ),
     Case(
+        "a list that is dequantized by one scale",
+        "(float[2,3] x) => (float[2,3] y) { d = DequantizeLinear(b, s) y = Add(x, d) }",
+        13,
+        {"b": np.int32([1, 2, 3]), "s": np.float32(0.5)},
+        ["DequantizeLinear", "Add"],
+        ["openvino==2022.1.0"],
+        ["openvino==2023.3.0", "onnxruntime==1.14.1"],
+    ),
+    Case(
+        "sizes that are joined along an axis counted from the end",
+        "(float[n,4,1,1] x) => (float[a,b] y) { s = Shape(x) t = Slice(s, zero, one)"
+        " u = Concat<axis=-1>(t, m) y = Reshape(x, u) }",
+        13,
+        {"zero": np.array([0]), "one": np.array([1]), "m": np.array([-1])},
+        ["Shape", "Slice", "Concat", "Reshape"],
+        ["openvino==2022.1.0"],
+        ["openvino==2023.3.0"],
+    ),
+    Case(
+        "a LeakyRelu after a Conv and a Relu",
+        "(float[1,2,4,4] x) => (float[1,2,4,4] y)"
+        "{ c = Conv(x, w) r = Relu(c) d = Sub(r, half) y = LeakyRelu<alpha=0.2>(d) }",
+        13,
+        {"w": weights(2, 2, 1, 1), "half": np.float32(0.5)},
+        ["Conv", "Relu", "Sub", "Neg", "Relu", "Mul", "Relu", "Sub"],
+        ["openvino==2022.1.0"],
+        ["openvino==2023.3.0"],
+    ),
+    Case(
         "a comparison of integers that are neither int32 nor int64",
         "(int16[2,3] x, int16[2,3] z) => (bool[2,3] y) { y = Less(x, z) }",
         13,

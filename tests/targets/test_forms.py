@@ -46,7 +46,9 @@ ASKED = {
     "LSTM": {"final states"},
     "Squeeze": {"no axes"},
     "GridSample": {"border"},
-    "DequantizeLinear": {"4 bits"},
+    "DequantizeLinear": {"4 bits", "axis beyond rank"},
+    "Concat": {"lists from the end"},
+    "LeakyRelu": {"like a second Relu"},
     "InstanceNormalization": {"no epsilon"},
     "Mul": {"smaller constant", "norm", "norm of another"},
     "Div": {"norm", "norm of another"},
@@ -709,6 +711,11 @@ def test_integers_of_4_bits() -> None:
         ("m = Neg(most) y = Clip(x, m)", "infinite bound", True),
         ("y = Clip(x, c)", "infinite bound", False),
         ("m = ReduceMax<keepdims=0>(x) y = Clip(x, c, m)", "infinite bound", False),
+        ("v = Conv(x, x) r = Relu(v) k = Sub(r, c) y = LeakyRelu(k)", "like a second Relu", True),
+        ("v = Conv(x, x) r = Relu(v) k = Mul(c, r) y = LeakyRelu(k)", "like a second Relu", True),
+        ("v = Conv(x, x) r = Relu(v) y = LeakyRelu(r)", "like a second Relu", False),
+        ("r = Relu(x) k = Sub(r, c) y = LeakyRelu(k)", "like a second Relu", False),
+        ("v = Conv(x, x) k = Sub(v, c) y = LeakyRelu(k)", "like a second Relu", False),
         ("v = Reshape(x, n) y = Squeeze(v)", "no axes", True),
         ("a = Constant<value_ints=[0]>() v = Reshape(x, n) y = Squeeze(v, a)", "no axes", False),
         ('y = Resize<mode="cubic">(x, , s)', "cubic", True),
@@ -728,6 +735,28 @@ def test_forms_of_single_operators(nodes: str, form: str, found: bool) -> None:
         <float c = {{2}}, float most = {{inf}}, float[4] s = {{1, 1, 2, 2}}, int64[2] n = {{1, 9}}>
         {{ {nodes} }}""")
     assert (forms_of_last(source, {form}) == {form}) is found
+
+
+@pytest.mark.parametrize(
+    ("data", "axis", "found"),
+    [
+        *[("uint8[2]", 1, True), ("uint8[2]", 0, False), ("uint8[2]", -2, True)],
+        *[("uint8", 1, True), ("uint8", 0, False), ("uint8[2,3]", 1, False)],
+    ],
+)
+def test_an_axis_that_the_data_does_not_have(data: str, axis: int, found: bool) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g ({data} x, float s) => ({data.replace("uint8", "float")} y)
+        {{ y = DequantizeLinear<axis = {axis}>(x, s) }}""")
+    assert (forms_of_last(source, {"axis beyond rank"}) == {"axis beyond rank"}) is found
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "found"), [((2,), -1, True), ((2,), 0, False), ((2, 3), -1, False)]
+)
+def test_lists_that_are_joined_from_the_end(shape: tuple[int, ...], axis: int, found: bool) -> None:
+    source = one_node("Concat", 13, {"x": np.zeros(shape, np.int64)}, axis=axis)
+    assert (forms(source) == {"lists from the end"}) is found
 
 
 @pytest.mark.parametrize(
