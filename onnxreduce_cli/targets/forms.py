@@ -126,6 +126,19 @@ def has_no_kernel_shape_of_three(node: NodeFacts) -> bool:
     return has_no_kernel_shape(node) and (rank is None or rank > 4)
 
 
+def is_flat_depthwise(node: NodeFacts) -> bool:
+    """Return whether a Conv by kernels of 3 x 3, one for each channel, is of a line or a point.
+
+    Its data is known to be of height or width 1.
+    """
+    found, weights = node.type(node.input(0)), node.type(node.input(1))
+    dims = None if found is None else found.dims
+    shape = None if weights is None else weights.dims
+    if dims is None or shape is None or shape[1:] != (1, 3, 3) or node.value("group", 1) == 1:
+        return False
+    return 1 in dims[2:] and all(size == 1 for size in node.value("dilations", ()))
+
+
 def has_start_or_end(node: NodeFacts) -> bool:
     """Return whether a Shape leaves dimensions out by start or end."""
     return bool(node.value("start", 0)) or node.attribute("end") is not None
@@ -349,6 +362,7 @@ FORMS: Mapping[str, Form] = {
     "no epsilon": has_no_epsilon,
     "no kernel_shape": has_no_kernel_shape,
     "no kernel_shape of three": has_no_kernel_shape_of_three,
+    "flat depthwise": is_flat_depthwise,
     "start or end": has_start_or_end,
     "allowzero and -1": keeps_zero_beside_unknown,
     "no tensor": is_no_tensor,

@@ -189,6 +189,25 @@ CASES = [
         ["openvino==2022.1.0", "openvino==2026.4.1"],
     ),
     Case(
+        "a convolution of each channel of a row",
+        "(float[1,4,1,5] x) => (float[1,4,1,5] y) { y = Conv<group=4, pads=[1,1,1,1]>(x, w) }",
+        13,
+        {"w": weights(4, 1, 3, 3)},
+        ["Pad", "Conv"],
+        ["opencv==4.7.0", "opencv==4.12.0"],
+        ["opencv==5.0.0"],
+    ),
+    Case(
+        "a convolution of each channel of a pixel",
+        "(float[2,4,1,1] x) => (float[2,4,1,1] y)"
+        '{ y = Conv<group=4, auto_pad="SAME_UPPER", strides=[2,2]>(x, w, b) }',
+        13,
+        {"w": weights(4, 1, 3, 3), "b": weights(4)},
+        ["Pad", "Conv"],
+        ["opencv==4.8.1", "opencv==4.12.0"],
+        ["opencv==5.0.0"],
+    ),
+    Case(
         "a list that is dequantized by one scale",
         "(float[2,3] x) => (float[2,3] y) { d = DequantizeLinear(b, s) y = Add(x, d) }",
         13,

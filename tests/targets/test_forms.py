@@ -76,7 +76,12 @@ ASKED = {
     "Gather": {"several indices"},
     "Identity": {"input to output"},
     "Pow": {"scaled next"},
-    "Conv": {"no kernel_shape", "no kernel_shape of three", "dequantized operands"},
+    "Conv": {
+        "no kernel_shape",
+        "no kernel_shape of three",
+        "dequantized operands",
+        "flat depthwise",
+    },
     "Constant": {"no tensor", "list", "list of floats"},
     "Shape": {"start or end"},
     "Reshape": {"allowzero and -1"},
@@ -757,6 +762,28 @@ def test_an_axis_that_the_data_does_not_have(data: str, axis: int, found: bool) 
 def test_lists_that_are_joined_from_the_end(shape: tuple[int, ...], axis: int, found: bool) -> None:
     source = one_node("Concat", 13, {"x": np.zeros(shape, np.int64)}, axis=axis)
     assert (forms(source) == {"lists from the end"}) is found
+
+
+@pytest.mark.parametrize(
+    ("dims", "kernel", "attributes", "found"),
+    [
+        ((2, 4, 1, 5), (4, 1, 3, 3), "group = 4", True),
+        ((2, 4, 5, 1), (8, 1, 3, 3), "group = 4", True),
+        ((2, 4, 1, 1), (4, 1, 3, 3), "group = 4, dilations = [1, 1]", True),
+        ((2, 4, 1, 5), (4, 1, 3, 3), "group = 4, dilations = [1, 2]", False),
+        ((2, 4, 2, 5), (4, 1, 3, 3), "group = 4", False),
+        ((2, 4, 1, 5), (4, 1, 1, 3), "group = 4", False),
+        ((2, 4, 1, 5), (4, 2, 3, 3), "group = 2", False),
+        ((2, 1, 1, 5), (4, 1, 3, 3), "group = 1", False),
+    ],
+)
+def test_convolutions_of_a_row(
+    dims: tuple[int, ...], kernel: tuple[int, ...], attributes: str, found: bool
+) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float{list(dims)} x, float{list(kernel)} w) => (float[a,b,c,d] y)
+        {{ y = Conv<{attributes}, pads = [2, 2, 2, 2]>(x, w) }}""")
+    assert (forms_of_last(source, {"flat depthwise"}) == {"flat depthwise"}) is found
 
 
 @pytest.mark.parametrize(
