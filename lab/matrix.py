@@ -31,7 +31,6 @@ CAUSES = {
     ("mnn", "magika"): "Reciprocal",
     ("mnn", "vad_sequence"): "LSTM with initial_h and initial_c",
     ("opencv", "asr_gigaam"): "Sub of int64",
-    ("opencv", "centerface"): "depthwise Conv of images of one pixel",
     ("opencv", "mos_noise"): "ReduceMax without keepdims",
     ("opencv", "turn"): "QuantizeLinear to uint8",
     ("tract", "turn"): "QuantizeLinear to uint8",
