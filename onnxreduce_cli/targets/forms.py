@@ -392,6 +392,7 @@ FORMS: Mapping[str, Form] = {
     "several indices": has_several_indices,
     "like Gelu": fusion_forms.misleads_gelu,
     "like Gelu in order": fusion_forms.misleads_gelu_in_order,
+    "quantized": fusion_forms.is_quantized,
     "like a second Relu": fusion_forms.is_second_relu,
     "scaled next": binary_forms.is_scaled_next,
     "4 bits": is_of_4_bits,

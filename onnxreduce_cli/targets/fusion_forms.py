@@ -56,6 +56,13 @@ def misleads_gelu_in_order(node: NodeFacts) -> bool:
     return _misleads(node, is_in_order)
 
 
+def is_quantized(node: NodeFacts) -> bool:
+    """Return whether the data is dequantized, and the result may be quantized."""
+    readers = node.readers(node.node.output[0])
+    quantized = readers is None or any(item.op_type == "QuantizeLinear" for item in readers)
+    return quantized and _maker(node, node.input(0), "DequantizeLinear") is not None
+
+
 def is_second_relu(node: NodeFacts) -> bool:
     """Return whether the first input is the Relu of a Conv, then scaled or shifted by constants.
 

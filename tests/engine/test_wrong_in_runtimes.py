@@ -208,6 +208,20 @@ CASES = [
         ["opencv==5.0.0"],
     ),
     Case(
+        "a Softmax that is quantized",
+        "(float[2,8] x) => (float[2,8] y)"
+        "{ q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z)"
+        " a = Softmax(d) p = QuantizeLinear(a, t, z) y = DequantizeLinear(p, t, z) }",
+        13,
+        {"s": np.float32(0.02), "t": np.float32(0.004), "z": np.uint8(0)},
+        [
+            *("QuantizeLinear", "DequantizeLinear", "Max", "Softmax"),
+            *("QuantizeLinear", "DequantizeLinear"),
+        ],
+        ["tract==0.23.9"],
+        ["openvino==2026.4.1"],
+    ),
+    Case(
         "a list that is dequantized by one scale",
         "(float[2,3] x) => (float[2,3] y) { d = DequantizeLinear(b, s) y = Add(x, d) }",
         13,

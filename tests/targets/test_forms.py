@@ -721,6 +721,7 @@ def test_integers_of_4_bits() -> None:
         ("v = Conv(x, x) r = Relu(v) y = LeakyRelu(r)", "like a second Relu", False),
         ("r = Relu(x) k = Sub(r, c) y = LeakyRelu(k)", "like a second Relu", False),
         ("v = Conv(x, x) k = Sub(v, c) y = LeakyRelu(k)", "like a second Relu", False),
+        ("d = DequantizeLinear(q, c) y = Softmax(d)", "quantized", False),
         ("v = Reshape(x, n) y = Squeeze(v)", "no axes", True),
         ("a = Constant<value_ints=[0]>() v = Reshape(x, n) y = Squeeze(v, a)", "no axes", False),
         ('y = Resize<mode="cubic">(x, , s)', "cubic", True),
@@ -784,6 +785,22 @@ def test_convolutions_of_a_row(
         g (float{list(dims)} x, float{list(kernel)} w) => (float[a,b,c,d] y)
         {{ y = Conv<{attributes}, pads = [2, 2, 2, 2]>(x, w) }}""")
     assert (forms_of_last(source, {"flat depthwise"}) == {"flat depthwise"}) is found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("a = Softmax(d) y = QuantizeLinear(a, s)", True),
+        ("a = Softmax(d) y = QuantizeLinear(a, s) b = Neg(a)", True),
+        ("a = Softmax(d) b = Neg(a) y = QuantizeLinear(b, s)", False),
+        ("b = Neg(d) a = Softmax(b) y = QuantizeLinear(a, s)", False),
+    ],
+)
+def test_a_softmax_that_is_quantized(nodes: str, found: bool) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (uint8[2,3] x, float s) => (uint8[2,3] y) {{ d = DequantizeLinear(x, s) {nodes} }}""")
+    index = [node.op_type for node in source.graph.node].index("Softmax")
+    assert (forms_of_last(source, {"quantized"}, index) == {"quantized"}) is found
 
 
 @pytest.mark.parametrize(
