@@ -33,7 +33,6 @@ CAUSES = {
     ("opencv", "asr_gigaam"): "Sub of int64",
     ("opencv", "mos_noise"): "ReduceMax without keepdims",
     ("opencv", "turn"): "QuantizeLinear to uint8",
-    ("tract", "turn"): "QuantizeLinear to uint8",
 }
 
 #: The opsets that a user would try.
