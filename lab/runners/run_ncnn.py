@@ -14,7 +14,9 @@ arrays = dict(np.load(inputs))
 stem = model.removesuffix(".onnx")
 shapes = ",".join(str(list(array.shape)).replace(" ", "") + "f32" for array in arrays.values())
 subprocess.run(
-    [pnnx.EXEC_PATH, model, f"inputshape={shapes}"], check=True, cwd=os.path.dirname(model)
+    [pnnx.EXEC_PATH, model, f"inputshape={shapes}", "fp16=0"],
+    check=True,
+    cwd=os.path.dirname(model),
 )
 # Which dimension is the batch's, that ncnn has none for, is said in the script written beside.
 with open(f"{stem}_ncnn.py", encoding="utf-8") as file:

@@ -167,7 +167,9 @@ _many_options = each_of(_MANY)
 @comparing_options
 @weight_options
 @_many_options
-@click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="List each change, each blocker and each source."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
 @reporting("convert", "junit", "code_quality", "html")

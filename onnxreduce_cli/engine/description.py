@@ -81,7 +81,7 @@ class OperatorCoverage(Serializable):
         conditions: operators that are taken under conditions which cannot be asked of the nodes,
             each with the conditions, in words.
         cpu: the operators that run on the CPU there, though the runtime is an accelerator.
-        sources: the sources of what is known.
+        sources: the sources of what is known, and of what decided the opset or a rewrite.
     """
 
     runtime: str
@@ -91,8 +91,12 @@ class OperatorCoverage(Serializable):
     cpu: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
-    def lines(self) -> Iterator[str]:
-        """Yield what is not known, and what does not run where the user may expect it to."""
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """Yield what is not known, and what does not run where the user may expect it to.
+
+        Args:
+            verbose: whether to name the sources of what is known, too.
+        """
         if self.unknown:
             of = f"{len(self.unknown)} of {count(self.operators, 'operator')}"
             yield f"{of}: it is not known whether {self.runtime} takes {listed(self.unknown)}"
@@ -104,6 +108,8 @@ class OperatorCoverage(Serializable):
             yield f"{self.runtime} takes {listed(operators)} only if {text}, which is not known"
         if self.cpu:
             yield f"on the CPU, not by {self.runtime}: {listed(self.cpu)}"
+        if verbose:
+            yield from (f"known from: {source}" for source in self.sources)
 
 
 @dataclass(frozen=True, repr=False)

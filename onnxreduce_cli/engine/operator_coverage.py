@@ -10,10 +10,15 @@ from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.operators import Answer
 from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.verdict import TargetProblem
 
 
 def operator_coverage(
-    target: Target, nodes: Iterable[NodeFacts], facts: Facts, opset: int
+    target: Target,
+    nodes: Iterable[NodeFacts],
+    facts: Facts,
+    opset: int,
+    problems: Iterable[TargetProblem] = (),
 ) -> OperatorCoverage:
     """Return what is known of a converted model's operators.
 
@@ -22,6 +27,7 @@ def operator_coverage(
         nodes: the nodes of the default domain, with facts.
         facts: the facts of the source model, which has the same nodes of other domains.
         opset: the opset of the default domain.
+        problems: what decided the opset or a rewrite, whose sources are named, too.
     """
     answers: dict[str, list[Answer]] = {}
     for node in nodes:
@@ -44,7 +50,8 @@ def operator_coverage(
         )
         for name, found in answers.items()
     }
-    sources = (answer.source for found in answers.values() for answer in found)
+    sources = [answer.source for found in answers.values() for answer in found]
+    sources += [problem.source for problem in problems]
     return OperatorCoverage(
         target.label,
         len(answers),

@@ -58,6 +58,7 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
         return Conversion(model, target, at, base_dir=base_dir, facts=facts, runtime=runtime)
 
     possible = opsets_of(runtime, own)
+    planned: dict[int, Conversion] = {}
     if opset is not None:
         if opset not in possible:
             raise UsageError(
@@ -67,7 +68,6 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
         found = planned_at(opset)
         found.choice = runtime.remark
     else:
-        planned: dict[int, Conversion] = {}
         costs: dict[int, _Cost] = {}
         for item in sorted(possible, key=lambda item: preference(item, runtime, own)):
             planned[item] = planned_at(item)
@@ -79,7 +79,11 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
         said = [f"for {runtime.label}: {_reason(chosen, runtime, own, planned)}", runtime.remark]
         found.choice = "; ".join(filter(None, said))
     if not found.blockers:
-        found.coverage = operator_coverage(runtime, found.nodes_after(), facts, found.target)
+        decided = [planned[own]] if own in planned else []
+        problems = [problem for item in (*decided, found) for problem in item.avoided]
+        found.coverage = operator_coverage(
+            runtime, found.nodes_after(), facts, found.target, problems
+        )
     return found
 
 

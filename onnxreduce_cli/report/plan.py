@@ -21,7 +21,10 @@ _MOST_LINES = 14
 def changes_text(done: Converted, *, verbose: bool = False) -> str:
     """Describe a finished conversion: a headline, then a line for each kind of change."""
     plan = done.plan
-    lines = [*_head(f"{done.source} -> {done.target}", plan, done.sizes), *_whole(plan)]
+    lines = [
+        *_head(f"{done.source} -> {done.target}", plan, done.sizes),
+        *_whole(plan, verbose=verbose),
+    ]
     return wrapped([*lines, *_nodes(plan, verbose=verbose)])
 
 
@@ -64,7 +67,11 @@ def remarks(done: Converted) -> list[str]:
 
 def plan_text(plan: Plan, source: str, *, verbose: bool = False) -> str:
     """Describe a plan: a headline, the changes, the removed values, and whether it is possible."""
-    lines = [*_head(source, plan, None), *_whole(plan), *_nodes(plan, verbose=verbose)]
+    lines = [
+        *_head(source, plan, None),
+        *_whole(plan, verbose=verbose),
+        *_nodes(plan, verbose=verbose),
+    ]
     if plan.removed:
         removed = ", ".join(plan.removed) if verbose else listed(plan.removed)
         lines.append(f"  no longer read, removed: {removed}")
@@ -117,10 +124,11 @@ def _ir_version(plan: Plan) -> str:
     return f"IR version {plan.ir_version} stays{reason}" if reason else ""
 
 
-def _whole(plan: Plan) -> list[str]:
-    """Describe the changes of functions and of imports, a line each."""
+def _whole(plan: Plan, *, verbose: bool) -> list[str]:
+    """Describe the choice of the opset, and the changes of functions and imports, a line each."""
     found = [f"  {plan.choice}"] if plan.choice else []
-    found += [f"  {line}" for line in plan.coverage.lines()] if plan.coverage else []
+    known = plan.coverage.lines(verbose=verbose) if plan.coverage else ()
+    found += [f"  {line}" for line in known]
     found += [f"  {item}" for item in (*plan.prepared, *plan.specialised, *plan.inlined)]
     if plan.types:
         found.append(f"  types taken as given, stated in value_info: {', '.join(plan.types)}")

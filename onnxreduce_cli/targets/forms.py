@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
@@ -125,6 +126,19 @@ def has_no_kernel_shape_of_three(node: NodeFacts) -> bool:
     return has_no_kernel_shape(node) and (rank is None or rank > 4)
 
 
+def is_flat_depthwise(node: NodeFacts) -> bool:
+    """Return whether a Conv by kernels of 3 x 3, one for each channel, is of a line or a point.
+
+    Its data is known to be of height or width 1.
+    """
+    found, weights = node.type(node.input(0)), node.type(node.input(1))
+    dims = None if found is None else found.dims
+    shape = None if weights is None else weights.dims
+    if dims is None or shape is None or shape[1:] != (1, 3, 3) or node.value("group", 1) == 1:
+        return False
+    return 1 in dims[2:] and all(size == 1 for size in node.value("dilations", ()))
+
+
 def has_start_or_end(node: NodeFacts) -> bool:
     """Return whether a Shape leaves dimensions out by start or end."""
     return bool(node.value("start", 0)) or node.attribute("end") is not None
@@ -185,6 +199,12 @@ def has_computed_bounds(node: NodeFacts) -> bool:
     return any(binary_forms.constant_shape(node, name) is None for name in bounds)
 
 
+def has_infinite_bound(node: NodeFacts) -> bool:
+    """Return whether a bound of a Clip is known to be infinite."""
+    bounds = (node.constant(name) for name in (node.input(1), node.input(2)) if name)
+    return any(bound is not None and bool(np.isinf(bound).any()) for bound in bounds)
+
+
 def is_cubic(node: NodeFacts) -> bool:
     """Return whether a Resize interpolates cubically."""
     return bool(node.value("mode", "nearest") == "cubic")
@@ -200,10 +220,32 @@ def has_no_axes(node: NodeFacts) -> bool:
     return node.attribute("axes") is None and not node.input(1)
 
 
+def gives_final_states(node: NodeFacts) -> bool:
+    """Return whether a state after the last step, Y_h or Y_c of an LSTM, may be read."""
+    return any(
+        name and (name in node.scope.outputs or node.readers(name) != ())
+        for name in node.node.output[1:]
+    )
+
+
 def has_dequantized_operands(node: NodeFacts) -> bool:
     """Return whether the data and the weights of a convolution are dequantized."""
     makers = [node.maker(node.input(0)), node.maker(node.input(1))]
     return all(maker is not None and maker.op_type == "DequantizeLinear" for maker in makers)
+
+
+def has_axis_beyond_rank(node: NodeFacts) -> bool:
+    """Return whether data of a known rank has no such axis, which one scale ignores."""
+    rank = node.rank(node.input(0))
+    if rank is None:
+        return False
+    axes = max(rank, 1)
+    return not -axes <= node.value("axis", 1) < axes
+
+
+def joins_lists_from_the_end(node: NodeFacts) -> bool:
+    """Return whether a Concat of data known to be of rank 1 counts its axis from the end."""
+    return node.value("axis", 0) < 0 and node.rank(node.input(0)) == 1
 
 
 def is_of_4_bits(node: NodeFacts) -> bool:
@@ -320,6 +362,7 @@ FORMS: Mapping[str, Form] = {
     "no epsilon": has_no_epsilon,
     "no kernel_shape": has_no_kernel_shape,
     "no kernel_shape of three": has_no_kernel_shape_of_three,
+    "flat depthwise": is_flat_depthwise,
     "start or end": has_start_or_end,
     "allowzero and -1": keeps_zero_beside_unknown,
     "no tensor": is_no_tensor,
@@ -349,6 +392,8 @@ FORMS: Mapping[str, Form] = {
     "several indices": has_several_indices,
     "like Gelu": fusion_forms.misleads_gelu,
     "like Gelu in order": fusion_forms.misleads_gelu_in_order,
+    "quantized": fusion_forms.is_quantized,
+    "like a second Relu": fusion_forms.is_second_relu,
     "scaled next": binary_forms.is_scaled_next,
     "4 bits": is_of_4_bits,
     "no axes": has_no_axes,
@@ -356,6 +401,10 @@ FORMS: Mapping[str, Form] = {
     "border": is_padded_by_border,
     "dequantized operands": has_dequantized_operands,
     "computed bounds": has_computed_bounds,
+    "axis beyond rank": has_axis_beyond_rank,
+    "lists from the end": joins_lists_from_the_end,
+    "infinite bound": has_infinite_bound,
+    "final states": gives_final_states,
 }
 
 

@@ -12,6 +12,9 @@ from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.targets.binary_forms import constant_shape
 
+#: Operators that scale or shift, their weights being constant.
+_SCALING = frozenset({"Add", "BatchNormalization", "Div", "Mul", "Sub"})
+
 
 class _GeluLike(NamedTuple):
     """The nodes around an Add of what is, or looks like, a Gelu: ``x * (Erf(x / a) + b) * c``.
@@ -51,6 +54,26 @@ def misleads_gelu_in_order(node: NodeFacts) -> bool:
         )
 
     return _misleads(node, is_in_order)
+
+
+def is_quantized(node: NodeFacts) -> bool:
+    """Return whether the data is dequantized, and the result may be quantized."""
+    readers = node.readers(node.node.output[0])
+    quantized = readers is None or any(item.op_type == "QuantizeLinear" for item in readers)
+    return quantized and _maker(node, node.input(0), "DequantizeLinear") is not None
+
+
+def is_second_relu(node: NodeFacts) -> bool:
+    """Return whether the first input is the Relu of a Conv, then scaled or shifted by constants.
+
+    A runtime that computes all of these nodes at once may take both activations for one.
+    """
+    name: str = node.input(0)
+    scaled = False
+    while (maker := node.maker(name)) is not None and maker.op_type in _SCALING:
+        computed = [given for given in maker.input[:2] if constant_shape(node, given) is None]
+        name, scaled = next(iter(computed), ""), True
+    return scaled and _maker(node, _maker(node, name, "Relu"), "Conv") is not None
 
 
 def _misleads(node: NodeFacts, matches: Callable[[_GeluLike], bool]) -> bool:

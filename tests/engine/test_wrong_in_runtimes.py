@@ -180,6 +180,77 @@ CASES = [
         ["openvino==2026.4.1"],
     ),
     Case(
+        "a Clip with an infinite bound",
+        "(float[2,3] x) => (float[2,3] y) { y = Clip(x, least, most) }",
+        13,
+        {"least": np.float32(0.1), "most": np.float32(np.inf)},
+        ["Clip"],
+        ["openvino==2023.3.0"],
+        ["openvino==2022.1.0", "openvino==2026.4.1"],
+    ),
+    Case(
+        "a convolution of each channel of a row",
+        "(float[1,4,1,5] x) => (float[1,4,1,5] y) { y = Conv<group=4, pads=[1,1,1,1]>(x, w) }",
+        13,
+        {"w": weights(4, 1, 3, 3)},
+        ["Pad", "Conv"],
+        ["opencv==4.7.0", "opencv==4.12.0"],
+        ["opencv==5.0.0"],
+    ),
+    Case(
+        "a convolution of each channel of a pixel",
+        "(float[2,4,1,1] x) => (float[2,4,1,1] y)"
+        '{ y = Conv<group=4, auto_pad="SAME_UPPER", strides=[2,2]>(x, w, b) }',
+        13,
+        {"w": weights(4, 1, 3, 3), "b": weights(4)},
+        ["Pad", "Conv"],
+        ["opencv==4.8.1", "opencv==4.12.0"],
+        ["opencv==5.0.0"],
+    ),
+    Case(
+        "a Softmax that is quantized",
+        "(float[2,8] x) => (float[2,8] y)"
+        "{ q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z)"
+        " a = Softmax(d) p = QuantizeLinear(a, t, z) y = DequantizeLinear(p, t, z) }",
+        13,
+        {"s": np.float32(0.02), "t": np.float32(0.004), "z": np.uint8(0)},
+        [
+            *("QuantizeLinear", "DequantizeLinear", "Max", "Softmax"),
+            *("QuantizeLinear", "DequantizeLinear"),
+        ],
+        ["tract==0.23.9"],
+        ["openvino==2026.4.1"],
+    ),
+    Case(
+        "a list that is dequantized by one scale",
+        "(float[2,3] x) => (float[2,3] y) { d = DequantizeLinear(b, s) y = Add(x, d) }",
+        13,
+        {"b": np.int32([1, 2, 3]), "s": np.float32(0.5)},
+        ["DequantizeLinear", "Add"],
+        ["openvino==2022.1.0"],
+        ["openvino==2023.3.0", "onnxruntime==1.14.1"],
+    ),
+    Case(
+        "sizes that are joined along an axis counted from the end",
+        "(float[n,4,1,1] x) => (float[a,b] y) { s = Shape(x) t = Slice(s, zero, one)"
+        " u = Concat<axis=-1>(t, m) y = Reshape(x, u) }",
+        13,
+        {"zero": np.array([0]), "one": np.array([1]), "m": np.array([-1])},
+        ["Shape", "Slice", "Concat", "Reshape"],
+        ["openvino==2022.1.0"],
+        ["openvino==2023.3.0"],
+    ),
+    Case(
+        "a LeakyRelu after a Conv and a Relu",
+        "(float[1,2,4,4] x) => (float[1,2,4,4] y)"
+        "{ c = Conv(x, w) r = Relu(c) d = Sub(r, half) y = LeakyRelu<alpha=0.2>(d) }",
+        13,
+        {"w": weights(2, 2, 1, 1), "half": np.float32(0.5)},
+        ["Conv", "Relu", "Sub", "Neg", "Relu", "Mul", "Relu", "Sub"],
+        ["openvino==2022.1.0"],
+        ["openvino==2023.3.0"],
+    ),
+    Case(
         "a comparison of integers that are neither int32 nor int64",
         "(int16[2,3] x, int16[2,3] z) => (bool[2,3] y) { y = Less(x, z) }",
         13,

@@ -54,6 +54,20 @@ def test_many_changes_take_few_lines(many: ModelProto) -> None:
     assert "  Softmax: axis -1 → 2: n990" in each
 
 
+def test_sources_of_what_is_known_of_a_runtime() -> None:
+    source = chain(
+        18, [("ReduceMax", {"noop_with_empty_axes": 1}), ("Relu", {})], TensorProto.FLOAT
+    )
+    plan = onnxreduce_cli.plan(source, runtime="onnxruntime==1.14")
+    assert plan.coverage is not None
+    table, quirk = plan.coverage.sources
+    assert "OperatorKernels.md" in table
+    assert "lab/measured.json" in quirk
+    text = " ".join(plan_text(plan, "m.onnx", verbose=True).split())
+    assert f"known from: {table} known from: {quirk}" in text
+    assert "known from" not in plan_text(plan, "m.onnx")
+
+
 def test_changes_of_very_many_kinds_are_told_by_the_most_frequent() -> None:
     plan = onnxreduce_cli.plan(chain(12, [("Flatten", {"axis": -1})], TensorProto.FLOAT), 10)
     changes = [

@@ -42,10 +42,13 @@ def of(
 
 #: Forms that are asked of some operators alone.
 ASKED = {
-    "Clip": {"computed bounds"},
+    "Clip": {"computed bounds", "infinite bound"},
+    "LSTM": {"final states"},
     "Squeeze": {"no axes"},
     "GridSample": {"border"},
-    "DequantizeLinear": {"4 bits"},
+    "DequantizeLinear": {"4 bits", "axis beyond rank"},
+    "Concat": {"lists from the end"},
+    "LeakyRelu": {"like a second Relu"},
     "InstanceNormalization": {"no epsilon"},
     "Mul": {"smaller constant", "norm", "norm of another"},
     "Div": {"norm", "norm of another"},
@@ -73,7 +76,12 @@ ASKED = {
     "Gather": {"several indices"},
     "Identity": {"input to output"},
     "Pow": {"scaled next"},
-    "Conv": {"no kernel_shape", "no kernel_shape of three", "dequantized operands"},
+    "Conv": {
+        "no kernel_shape",
+        "no kernel_shape of three",
+        "dequantized operands",
+        "flat depthwise",
+    },
     "Constant": {"no tensor", "list", "list of floats"},
     "Shape": {"start or end"},
     "Reshape": {"allowzero and -1"},
@@ -90,15 +98,15 @@ def forms(source: ModelProto) -> set[str]:
     return names & ASKED.get(source.graph.node[-1].op_type, OTHERS)
 
 
-def forms_of_last(source: ModelProto, asked: set[str]) -> set[str]:
-    """The forms of the last node, of those that are asked about."""
+def forms_of_last(source: ModelProto, asked: set[str], index: int = -1) -> set[str]:
+    """The forms of the last node, or another one, of those that are asked about."""
     facts = admit(source)
     (scope,) = facts.scopes
     opset = scope.opset or 0
     workspace = Workspace(
         facts.extended(), Names([scope]), Constants(), source.ir_version, GraphProto()
     )
-    node = NodeFacts(scope.nodes[-1], scope, opset, workspace, Lookups())
+    node = NodeFacts(scope.nodes[index], scope, opset, workspace, Lookups())
     return {name for name in asked if FORMS[name](node)}
 
 
@@ -704,6 +712,16 @@ def test_integers_of_4_bits() -> None:
         ("y = Clip(x, , c)", "computed bounds", False),
         ("m = Neg(c) y = Clip(x, m)", "computed bounds", False),
         ("m = ReduceMin<keepdims=0>(x) y = Clip(x, m)", "computed bounds", True),
+        ("y = Clip(x, c, most)", "infinite bound", True),
+        ("m = Neg(most) y = Clip(x, m)", "infinite bound", True),
+        ("y = Clip(x, c)", "infinite bound", False),
+        ("m = ReduceMax<keepdims=0>(x) y = Clip(x, c, m)", "infinite bound", False),
+        ("v = Conv(x, x) r = Relu(v) k = Sub(r, c) y = LeakyRelu(k)", "like a second Relu", True),
+        ("v = Conv(x, x) r = Relu(v) k = Mul(c, r) y = LeakyRelu(k)", "like a second Relu", True),
+        ("v = Conv(x, x) r = Relu(v) y = LeakyRelu(r)", "like a second Relu", False),
+        ("r = Relu(x) k = Sub(r, c) y = LeakyRelu(k)", "like a second Relu", False),
+        ("v = Conv(x, x) k = Sub(v, c) y = LeakyRelu(k)", "like a second Relu", False),
+        ("d = DequantizeLinear(q, c) y = Softmax(d)", "quantized", False),
         ("v = Reshape(x, n) y = Squeeze(v)", "no axes", True),
         ("a = Constant<value_ints=[0]>() v = Reshape(x, n) y = Squeeze(v, a)", "no axes", False),
         ('y = Resize<mode="cubic">(x, , s)', "cubic", True),
@@ -720,8 +738,83 @@ def test_forms_of_single_operators(nodes: str, form: str, found: bool) -> None:
     dims = "a" if form == "no axes" else "a,b,c,d"
     source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
         g (float[1,1,3,3] x, uint8[1,1,3,3] q) => (float[{dims}] y)
-        <float c = {{2}}, float[4] s = {{1, 1, 2, 2}}, int64[2] n = {{1, 9}}> {{ {nodes} }}""")
+        <float c = {{2}}, float most = {{inf}}, float[4] s = {{1, 1, 2, 2}}, int64[2] n = {{1, 9}}>
+        {{ {nodes} }}""")
     assert (forms_of_last(source, {form}) == {form}) is found
+
+
+@pytest.mark.parametrize(
+    ("data", "axis", "found"),
+    [
+        *[("uint8[2]", 1, True), ("uint8[2]", 0, False), ("uint8[2]", -2, True)],
+        *[("uint8", 1, True), ("uint8", 0, False), ("uint8[2,3]", 1, False)],
+    ],
+)
+def test_an_axis_that_the_data_does_not_have(data: str, axis: int, found: bool) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g ({data} x, float s) => ({data.replace("uint8", "float")} y)
+        {{ y = DequantizeLinear<axis = {axis}>(x, s) }}""")
+    assert (forms_of_last(source, {"axis beyond rank"}) == {"axis beyond rank"}) is found
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "found"), [((2,), -1, True), ((2,), 0, False), ((2, 3), -1, False)]
+)
+def test_lists_that_are_joined_from_the_end(shape: tuple[int, ...], axis: int, found: bool) -> None:
+    source = one_node("Concat", 13, {"x": np.zeros(shape, np.int64)}, axis=axis)
+    assert (forms(source) == {"lists from the end"}) is found
+
+
+@pytest.mark.parametrize(
+    ("dims", "kernel", "attributes", "found"),
+    [
+        ((2, 4, 1, 5), (4, 1, 3, 3), "group = 4", True),
+        ((2, 4, 5, 1), (8, 1, 3, 3), "group = 4", True),
+        ((2, 4, 1, 1), (4, 1, 3, 3), "group = 4, dilations = [1, 1]", True),
+        ((2, 4, 1, 5), (4, 1, 3, 3), "group = 4, dilations = [1, 2]", False),
+        ((2, 4, 2, 5), (4, 1, 3, 3), "group = 4", False),
+        ((2, 4, 1, 5), (4, 1, 1, 3), "group = 4", False),
+        ((2, 4, 1, 5), (4, 2, 3, 3), "group = 2", False),
+        ((2, 1, 1, 5), (4, 1, 3, 3), "group = 1", False),
+    ],
+)
+def test_convolutions_of_a_row(
+    dims: tuple[int, ...], kernel: tuple[int, ...], attributes: str, found: bool
+) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float{list(dims)} x, float{list(kernel)} w) => (float[a,b,c,d] y)
+        {{ y = Conv<{attributes}, pads = [2, 2, 2, 2]>(x, w) }}""")
+    assert (forms_of_last(source, {"flat depthwise"}) == {"flat depthwise"}) is found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("a = Softmax(d) y = QuantizeLinear(a, s)", True),
+        ("a = Softmax(d) y = QuantizeLinear(a, s) b = Neg(a)", True),
+        ("a = Softmax(d) b = Neg(a) y = QuantizeLinear(b, s)", False),
+        ("b = Neg(d) a = Softmax(b) y = QuantizeLinear(a, s)", False),
+    ],
+)
+def test_a_softmax_that_is_quantized(nodes: str, found: bool) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (uint8[2,3] x, float s) => (uint8[2,3] y) {{ d = DequantizeLinear(x, s) {nodes} }}""")
+    index = [node.op_type for node in source.graph.node].index("Softmax")
+    assert (forms_of_last(source, {"quantized"}, index) == {"quantized"}) is found
+
+
+@pytest.mark.parametrize(
+    ("outputs", "read", "found"),
+    [
+        *[("v", "v", False), ("v, h", "v", False), ("v, h", "h", True)],
+        *[("v, h, c", "h", True), ("v, h, c", "c", True), (", h", "h", True)],
+    ],
+)
+def test_final_states(outputs: str, read: str, found: bool) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 14]>
+        g (float[5,1,3] x, float[1,8,3] w, float[1,8,2] r) => (float y)
+        {{ {outputs} = LSTM<hidden_size=2>(x, w, r) y = ReduceMax<keepdims=0>({read}) }}""")
+    assert (forms_of_last(source, {"final states"}, 0) == {"final states"}) is found
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])

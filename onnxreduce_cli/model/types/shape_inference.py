@@ -1,7 +1,7 @@
 """onnx's shape inference over a model and its functions.
 
-It runs at most twice over the model, without its large tensors, and once for each way in which a
-function whose types are needed is called.
+It runs over the model without its large tensors, again as long as more constants decide shapes, and
+once for each way in which a function whose types are needed is called.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ from onnxreduce_cli.model.types.skeleton import call_skeleton, model_skeleton
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.types.called_types import CalledTypes
+
+#: How many times inference runs again, each time for shapes that those of the time before decide.
+_ROUNDS = 3
 
 
 class ShapeInference:
@@ -155,7 +158,9 @@ class ShapeInference:
             for _, twin in twins:
                 put_in_order(twin)
         self._infer_graphs(skeleton)
-        if self._inferred and self._state_constants(skeleton):
+        for _ in range(_ROUNDS):
+            if not self._inferred or not self._state_constants(skeleton):
+                break
             self._infer_graphs(skeleton)
             self._known.forget()
 

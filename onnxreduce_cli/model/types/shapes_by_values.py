@@ -88,7 +88,8 @@ class StatedShapes:
     def state(self, index: int) -> bool:
         """Write certain shapes of the outputs of a node into the copy; return whether any was."""
         node, copied = self._scope.nodes[index], self._twin.nodes[index]
-        if self._calls.function_of(node) is not None:
+        joined_before = copied.op_type != node.op_type
+        if joined_before or self._calls.function_of(node) is not None:
             return False
         if not is_default(node.domain):
             return self._state_shapes(node)
@@ -132,7 +133,8 @@ class StatedShapes:
             maker = self._scope.producers.get(name)
             # Inference by onnx reads initializers and Constants by itself.
             computed = maker is not None and maker.op_type != "Constant"
-            array = self._known.constant(self._scope, name) if computed else None
+            is_left = computed and copied.input[index] == name
+            array = self._known.constant(self._scope, name) if is_left else None
             if array is not None:
                 tensor = numpy_helper.from_array(array, f"{name}/constant")
                 self._graph.initializer.append(tensor)

@@ -279,6 +279,26 @@ def compared_in_int64(context: Context) -> None:
     context.replace(inputs=[context.op.Cast(name, to=TensorProto.INT64) for name in names])
 
 
+@instead(("LeakyRelu", "PRelu"), {"like a second Relu"}, "written as Relus of both signs")
+def as_relus(context: Context) -> None:
+    """``LeakyRelu<alpha=0.1>(x)`` becomes ``Sub(Relu(x), Mul(Relu(Neg(x)), 0.1))``."""
+    op, given = context.op, context.input(0)
+    slope = context.input(1)
+    if context.node.op_type == "LeakyRelu":
+        elem_type = context.need_elem_type(given, "its slope is of the same")
+        slope = context.scalar(context.value("alpha", 0.01), "slope", elem_type)
+    below = op.Mul(op.Relu(op.Neg(given)), slope)
+    context.replace("Sub", [op.Relu(given), below], keep=())
+
+
+@instead("Clip", {"infinite bound"}, "written without its infinite bounds")
+def without_infinite_bounds(context: Context) -> None:
+    """``Clip(x, 0, inf)`` becomes ``Clip(x, 0)``."""
+    bounds = [(context.input(1), -np.inf), (context.input(2), np.inf)]
+    kept = ["" if context.constant(name) == limit else name for name, limit in bounds]
+    context.replace(inputs=[context.input(0), *kept])
+
+
 @instead("Cast", {"number to bool"}, "written as a comparison with 0")
 def as_comparison(context: Context) -> None:
     """``Cast<to=9>(x)`` becomes ``Not(Equal(x, 0))``."""

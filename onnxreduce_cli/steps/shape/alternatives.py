@@ -1,4 +1,4 @@
-"""Alternatives to forms of Tile and Unsqueeze that some runtimes get wrong.
+"""Alternatives to forms of Concat, Tile and Unsqueeze that some runtimes get wrong.
 
 An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
@@ -28,6 +28,12 @@ def as_concats(context: Context) -> None:
         if times[axis] > 1:
             value = context.op.Concat(*[value] * times[axis], axis=axis)
     context.replace("Identity", [value], keep=())
+
+
+@instead("Concat", {"lists from the end"}, "written with its axis counted from the front")
+def with_axis_of_lists(context: Context) -> None:
+    """``Concat<axis=-1>(x, z)`` of rank 1 becomes ``Concat<axis=0>(x, z)``."""
+    context.replace(axis=0)
 
 
 @instead("Unsqueeze", {"several axes"}, "written as one Unsqueeze for each dimension")

@@ -130,3 +130,22 @@ def test_a_size_that_is_certain_takes_the_place_of_a_name() -> None:
     known = facts.type(scope, "split")
     assert known is not None
     assert known.dims == ("b", "s", 4, 8)
+
+
+def test_a_rank_that_follows_from_one_that_a_computed_shape_decides() -> None:
+    source = model("""<ir_version: 7, opset_import: ["" : 12]>
+        g (float[n, 12] x) => (float[a, b, c] y)
+        <int64[3] minus = {1, -3, -4}, int64[1] front = {0}, int64[1] one = {1}, int64[1] m = {2},
+         int64[1] rest = {-1}> {
+            pairs = Neg(minus)  first = Reshape(x, pairs)
+            shape = Shape(first)  size = Slice(shape, front, one)
+            to = Concat<axis = 0>(size, m, rest)  second = Reshape(first, to)
+            after = Shape(second)  many = Slice(after, front, one)
+            last = Concat<axis = 0>(many, rest, m)  third = Reshape(second, last)
+            y = Relu(third)
+        }""")
+    facts, (scope,) = facts_of(source)
+    for name in ("first", "second", "third"):
+        known = facts.type(scope, name)
+        assert known is not None
+        assert known.rank == 3
