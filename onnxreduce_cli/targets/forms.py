@@ -228,6 +228,21 @@ def gives_final_states(node: NodeFacts) -> bool:
     )
 
 
+def is_read_by_node(node: NodeFacts) -> bool:
+    """Return whether nodes may read the output, but for one that takes some rows of it."""
+    readers = node.readers(node.node.output[0])
+    if readers is None:
+        return node.scope.function is not None
+    # The alternative of this form writes it with those rows taken by a Gather.
+    return bool(readers) and not any(_takes_found_rows(node, reader) for reader in readers)
+
+
+def _takes_found_rows(node: NodeFacts, reader: NodeProto) -> bool:
+    squeeze = node.maker(reader.input[1]) if reader.op_type == "Gather" else None
+    found = node.maker(squeeze.input[0]) if squeeze and squeeze.op_type == "Squeeze" else None
+    return found is not None and found.op_type == "NonZero"
+
+
 def has_dequantized_operands(node: NodeFacts) -> bool:
     """Return whether the data and the weights of a convolution are dequantized."""
     makers = [node.maker(node.input(0)), node.maker(node.input(1))]
@@ -395,6 +410,7 @@ FORMS: Mapping[str, Form] = {
     "quantized": fusion_forms.is_quantized,
     "like a second Relu": fusion_forms.is_second_relu,
     "scaled next": binary_forms.is_scaled_next,
+    "scaled beside batch": fusion_forms.is_scaled_beside_batch,
     "4 bits": is_of_4_bits,
     "no axes": has_no_axes,
     "cubic": is_cubic,
@@ -405,6 +421,7 @@ FORMS: Mapping[str, Form] = {
     "lists from the end": joins_lists_from_the_end,
     "infinite bound": has_infinite_bound,
     "final states": gives_final_states,
+    "read by a node": is_read_by_node,
 }
 
 

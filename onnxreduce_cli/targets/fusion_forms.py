@@ -10,7 +10,8 @@ from onnx import NodeProto
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.graph import attributes
-from onnxreduce_cli.targets.binary_forms import constant_shape
+from onnxreduce_cli.targets.binary_forms import constant_shape, is_scaled_next
+from onnxreduce_cli.targets.reduction_forms import keeps_dims, reduction_axes
 
 #: Operators that scale or shift, their weights being constant.
 _SCALING = frozenset({"Add", "BatchNormalization", "Div", "Mul", "Sub"})
@@ -128,3 +129,25 @@ def _is_tensor(node: NodeFacts, name: str) -> bool:
     if maker is not None:
         return maker.op_type == "Constant" and attributes.find(maker, "value") is not None
     return constant_shape(node, name) is not None
+
+
+def is_scaled_beside_batch(node: NodeFacts) -> bool:
+    """Return whether a number scales or shifts what keeps the batch as it was, or loses it.
+
+    Either channels are reduced to 1 beside a batch, in rank 3; or the batch is dropped and channels
+    stay, from rank 4 on. The number may come with the next node, as a difference holds -1.
+    """
+    known, axes = node.type(node.input(0)), reduction_axes(node)
+    if not axes or known is None or known.dims is None:
+        return False
+    dims = known.dims
+    if keeps_dims(node):
+        found = len(dims) == 3 and 1 in axes and 0 not in axes and dims[0] != 1
+    else:
+        found = len(dims) > 3 and 0 in axes and 1 not in axes
+    output = node.node.output[0]
+    readers = node.readers(output) if found else ()
+    subtracted = readers and any(
+        reader.op_type in ("Neg", "Sub") and reader.input[-1] == output for reader in readers
+    )
+    return found and bool(subtracted or is_scaled_next(node))

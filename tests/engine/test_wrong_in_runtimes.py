@@ -241,6 +241,51 @@ CASES = [
         ["openvino==2023.3.0"],
     ),
     Case(
+        "a mean of channels that is subtracted",
+        "(float[2,7,16] x) => (float[2,7,16] y) { m = ReduceMean<axes=[1]>(x) y = Sub(x, m) }",
+        13,
+        {},
+        ["ReduceMean", "Unsqueeze", "Sub"],
+        ["openvino==2022.1.0"],
+        ["openvino==2022.3.0", "openvino==2023.3.0"],
+    ),
+    Case(
+        "a mean over the batch that is shifted after a Relu",
+        "(float[2,7,6,3] x) => (float[7,3] y)"
+        "{ m = ReduceMean<axes=[0,2], keepdims=0>(x) r = Relu(m) y = Add(r, half) }",
+        13,
+        {"half": np.float32(0.5)},
+        ["ReduceMean", "Squeeze", "Relu", "Add"],
+        ["openvino==2022.1.0"],
+        ["openvino==2022.3.0"],
+    ),
+    Case(
+        "boxes that a node reads",
+        "(float[1,1,4] s, float[4,4] x) => (float[k,4] y) { p = Abs(s)"
+        " n = NonMaxSuppression(b, p, most, half) g = Gather<axis=1>(n, two) y = GatherND(x, g) }",
+        13,
+        {
+            "b": np.float32([[[0, 0, 4, 4], [0, 0, 4, 5], [5, 5, 9, 9], [6, 5, 9, 9]]]),
+            "most": np.array([9]),
+            "half": np.float32([0.5]),
+            "two": np.array([2]),
+        },
+        [
+            "Abs",
+            "NonMaxSuppression",
+            "Gather",
+            "Less",
+            "Not",
+            "Cast",
+            "NonZero",
+            "Squeeze",
+            "Gather",
+        ]
+        + ["Gather", "GatherND"],
+        ["openvino==2022.1.0", "openvino==2022.3.0"],
+        ["openvino==2023.3.0", "openvino==2026.4.1"],
+    ),
+    Case(
         "a LeakyRelu after a Conv and a Relu",
         "(float[1,2,4,4] x) => (float[1,2,4,4] y)"
         "{ c = Conv(x, w) r = Relu(c) d = Sub(r, half) y = LeakyRelu<alpha=0.2>(d) }",

@@ -1,9 +1,12 @@
-"""Alternatives to forms of ArgMax and ArgMin that some runtimes get wrong.
+"""Alternatives to forms of ArgMax, ArgMin and NonMaxSuppression that some runtimes get wrong.
 
 An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
 
 from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import non_negative_axes, squeezed
 from onnxreduce_cli.emit.context import Context
@@ -18,3 +21,17 @@ def squeezed_next(context: Context) -> None:
     made = context.replace(outputs=[context.fresh("kept")], keepdims=1)
     value = squeezed(context, made.output[0], axes)
     context.op.Identity(value, outputs=[context.node.output[0]])
+
+
+@instead("NonMaxSuppression", {"read by a node"}, "written with the rows that are boxes taken out")
+def without_padding(context: Context) -> None:
+    """``NonMaxSuppression(boxes, scores)`` becomes ``Gather(n, ...)`` of the rows of n, that is
+    ``NonMaxSuppression(boxes, scores)``, whose batch is not below 0: all, as ONNX has it.
+    """
+    op, output = context.op, context.node.output[0]
+    rows = context.replace(outputs=[context.fresh("rows")]).output[0]
+    zero = context.array(np.int64(0), "zero")
+    batches = op.Gather(rows, zero, axis=1)
+    found = op.Cast(op.Not(op.Less(batches, zero)), to=TensorProto.FLOAT)
+    places = squeezed(context, op.NonZero(found), [0])
+    op.Gather(rows, places, axis=0, outputs=[output])

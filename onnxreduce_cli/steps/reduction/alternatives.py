@@ -135,6 +135,22 @@ def unsqueezed_next(context: Context) -> None:
 
 
 @instead(
+    REDUCE, {"scaled beside batch"}, "written with the other keepdims, and Unsqueeze or Squeeze"
+)
+def with_other_keepdims(context: Context) -> None:
+    """``ReduceSum<axes=[1]>(x)`` becomes ``Unsqueeze(ReduceSum<axes=[1], keepdims=0>(x), [1])``,
+    and ``ReduceSum<axes=[0], keepdims=0>(x)`` ``Squeeze(ReduceSum<axes=[0]>(x), [0])``.
+    """
+    if context.value("keepdims", 1):
+        unsqueezed_next(context)
+        return
+    axes, output = _axes_from_front(context), context.node.output[0]
+    made = context.replace(outputs=[context.fresh("kept")], keepdims=1)
+    value = squeezed(context, made.output[0], axes)
+    context.op.Identity(value, outputs=[output])
+
+
+@instead(
     REDUCE,
     {"three kept", "last kept", "three reduced", "three reduced, not last"},
     "written as a matrix, over its last dimension",
