@@ -178,6 +178,17 @@ def passes_input_on(node: NodeFacts) -> bool:
     return inputs and node.node.output[0] in scope.outputs
 
 
+def reads_output(node: NodeFacts) -> bool:
+    """Return whether the node reads an output of the model."""
+    return node.in_main_graph and node.input(0) in node.scope.outputs
+
+
+def reads_reshaped_output(node: NodeFacts) -> bool:
+    """Return whether the node reads an output of the model that has the data of another value."""
+    maker = node.maker(node.input(0)) if reads_output(node) else None
+    return maker is not None and maker.op_type in ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
+
+
 def is_16_bit_float(node: NodeFacts) -> bool:
     """Return whether the data is known to be float16 or bfloat16."""
     return node.elem_type(node.input(0)) in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
@@ -206,13 +217,19 @@ def has_infinite_bound(node: NodeFacts) -> bool:
 
 
 def is_cubic(node: NodeFacts) -> bool:
-    """Return whether a Resize interpolates cubically."""
-    return bool(node.value("mode", "nearest") == "cubic")
+    """Return whether a Resize or GridSample interpolates cubically."""
+    return node.value("mode", "") in ("cubic", "bicubic")
 
 
 def is_padded_by_border(node: NodeFacts) -> bool:
     """Return whether a GridSample takes the border for what lies outside."""
     return bool(node.value("padding_mode", "zeros") == "border")
+
+
+def is_padded_by_reflection(node: NodeFacts) -> bool:
+    """Return whether a GridSample interpolates what its reflection is outside."""
+    reflected = node.value("padding_mode", "zeros") == "reflection"
+    return reflected and node.value("mode", "linear") != "nearest"
 
 
 def has_no_axes(node: NodeFacts) -> bool:
@@ -392,6 +409,8 @@ FORMS: Mapping[str, Form] = {
     "norm of another": binary_forms.divides_by_norm_of_another,
     "constant operand": binary_forms.has_constant_operand,
     "input to output": passes_input_on,
+    "reads an output": reads_output,
+    "reads a reshaped output": reads_reshaped_output,
     "broadcast": binary_forms.is_broadcast,
     "broadcast before image": binary_forms.is_broadcast_before_image,
     "inner broadcast": binary_forms.is_broadcast_within,
@@ -415,6 +434,7 @@ FORMS: Mapping[str, Form] = {
     "no axes": has_no_axes,
     "cubic": is_cubic,
     "border": is_padded_by_border,
+    "reflection": is_padded_by_reflection,
     "dequantized operands": has_dequantized_operands,
     "computed bounds": has_computed_bounds,
     "axis beyond rank": has_axis_beyond_rank,

@@ -260,6 +260,25 @@ CASES = [
         ["openvino==2022.3.0"],
     ),
     Case(
+        "a Relu of an output",
+        "(float[2,3] x) => (float[2,3] c, float[2,3] y) { c = Add(x, half) y = Relu(c) }",
+        13,
+        {"half": np.float32(0.5)},
+        ["Add", "Max", "Relu"],
+        ["mnn==3.0.0", "mnn==3.6.1"],
+        ["opencv==4.12.0", "openvino==2026.4.1"],
+    ),
+    Case(
+        "a Tanh of an output that is reshaped",
+        "(float[1,2,3] x) => (float[2,3] c, float[2,3] y)"
+        "{ t = Add(x, half) c = Reshape(t, s) y = Tanh(c) }",
+        13,
+        {"half": np.float32(0.5), "s": np.array([2, 3])},
+        ["Add", "Reshape", "Max", "Tanh"],
+        ["mnn==3.0.0", "mnn==3.6.1"],
+        ["opencv==4.12.0", "openvino==2026.4.1"],
+    ),
+    Case(
         "boxes that a node reads",
         "(float[1,1,4] s, float[4,4] x) => (float[k,4] y) { p = Abs(s)"
         " n = NonMaxSuppression(b, p, most, half) g = Gather<axis=1>(n, two) y = GatherND(x, g) }",
@@ -280,8 +299,9 @@ CASES = [
             "NonZero",
             "Squeeze",
             "Gather",
-        ]
-        + ["Gather", "GatherND"],
+            "Gather",
+            "GatherND",
+        ],
         ["openvino==2022.1.0", "openvino==2022.3.0"],
         ["openvino==2023.3.0", "openvino==2026.4.1"],
     ),

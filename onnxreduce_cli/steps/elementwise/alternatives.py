@@ -17,6 +17,32 @@ from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16, UNSIGNED
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.steps.registry import instead
 
+#: Operators of one tensor that runtimes may compute in place.
+UNARY = (
+    "Abs",
+    "Atan",
+    "Ceil",
+    "Clip",
+    "Cos",
+    "Erf",
+    "Exp",
+    "Floor",
+    "HardSwish",
+    "LeakyRelu",
+    "Log",
+    "Neg",
+    "PRelu",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Softplus",
+    "Sqrt",
+    "Tanh",
+)
+
 #: From this opset on floats can be compared for equality.
 _EQUAL_OF_FLOATS = 11
 
@@ -35,6 +61,17 @@ def as_products(context: Context) -> None:
         raise Blocked("its exponent is neither 2 nor 3")
     factor = base if power == 2 else context.op.Mul(base, base)
     context.replace("Mul", [factor, base], keep=())
+
+
+@instead(
+    UNARY,
+    {"reads an output", "reads a reshaped output"},
+    "given a copy, the maximum of it with itself",
+)
+def of_copy(context: Context) -> None:
+    """``Relu(x)``, x being an output of the model too, becomes ``Relu(Max(x, x))``."""
+    data = context.input(0)
+    context.replace(inputs=[context.op.Max(data, data), *context.node.input[1:]])
 
 
 @instead("CastLike", {"any"}, "written as Cast")
