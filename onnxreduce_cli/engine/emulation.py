@@ -51,8 +51,9 @@ def refuse_emulation(site: Site, target: int, *, emulate: bool, emulated: bool) 
     later = target < (site.scope.opset or 0)
     if not emulated:
         what = "control flow" if control_flow else f"{nodes:,} nodes, more than {MOST_NODES},"
+        why = f"the runtime {site.avoided[0].what}; in other operators " if site.avoided else ""
         raise Blocked(
-            f"it would take {what} at opset {target}", "choose a later opset" if later else ""
+            f"{why}it would take {what} at opset {target}", "choose a later opset" if later else ""
         )
     said = site.description or ()
     rest = {

@@ -260,6 +260,12 @@ def _takes_found_rows(node: NodeFacts, reader: NodeProto) -> bool:
     return found is not None and found.op_type == "NonZero"
 
 
+def has_no_zero_point(node: NodeFacts) -> bool:
+    """Return whether it leaves out its zero point, which is 0 of uint8 if no int8 is given."""
+    int8 = node.node.op_type != "QuantizeLinear" and is_int8(node)
+    return not node.input(2) and not int8
+
+
 def has_dequantized_operands(node: NodeFacts) -> bool:
     """Return whether the data and the weights of a convolution are dequantized."""
     makers = [node.maker(node.input(0)), node.maker(node.input(1))]
@@ -437,6 +443,7 @@ FORMS: Mapping[str, Form] = {
     "reflection": is_padded_by_reflection,
     "dequantized operands": has_dequantized_operands,
     "computed bounds": has_computed_bounds,
+    "no zero point": has_no_zero_point,
     "axis beyond rank": has_axis_beyond_rank,
     "lists from the end": joins_lists_from_the_end,
     "infinite bound": has_infinite_bound,

@@ -260,6 +260,16 @@ CASES = [
         ["openvino==2022.3.0"],
     ),
     Case(
+        "a quantization that leaves out its zero point",
+        "(float[1,3,4,4] x) => (float[1,3,4,4] y)"
+        "{ q = QuantizeLinear(x, s) y = DequantizeLinear(q, s) }",
+        13,
+        {"s": np.float32(0.03125)},
+        ["QuantizeLinear", "DequantizeLinear"],
+        ["opencv==4.8.1", "opencv==4.12.0", "openvino==2022.1.0", "openvino==2024.6.0"],
+        ["opencv==5.0.0", "openvino==2025.4.0", "openvino==2026.4.1"],
+    ),
+    Case(
         "a Relu of an output",
         "(float[2,3] x) => (float[2,3] c, float[2,3] y) { c = Add(x, half) y = Relu(c) }",
         13,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onnxreduce_cli import plan
 from tests.support import blockers, converts, converts_or_counts, one_node, run
 
 RNG = np.random.default_rng(11)
@@ -150,3 +151,10 @@ def test_cubic_images_take_too_many_nodes() -> None:
     (blocker,) = blockers(one_node("GridSample", 16, feeds, mode="bicubic"), 15)
     assert re.fullmatch(r"it would take \d+ nodes, more than 128, at opset 15", blocker.reason)
     assert blocker.advice == "choose a later opset"
+
+
+def test_why_a_runtime_needs_them() -> None:
+    (blocker,) = plan(
+        one_node("GridSample", 16, {"x": X, "g": GRID}, mode="bicubic"), runtime="mnn==3.6"
+    ).blockers
+    assert blocker.reason.startswith("the runtime interpolates by no cubic function; in other ")
