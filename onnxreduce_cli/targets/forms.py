@@ -261,9 +261,10 @@ def _takes_found_rows(node: NodeFacts, reader: NodeProto) -> bool:
 
 
 def has_no_zero_point(node: NodeFacts) -> bool:
-    """Return whether it leaves out its zero point, which is 0 of uint8 if no int8 is given."""
-    int8 = node.node.op_type != "QuantizeLinear" and is_int8(node)
-    return not node.input(2) and not int8
+    """Return whether a zero point is left out that is 0 of uint8, as no int8 is dequantized."""
+    op_type = node.node.op_type
+    quantizes = op_type == "QuantizeLinear" or (op_type == "DequantizeLinear" and not is_int8(node))
+    return quantizes and not node.input(2)
 
 
 def has_dequantized_operands(node: NodeFacts) -> bool:
