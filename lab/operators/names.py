@@ -56,6 +56,19 @@ UNKNOWN = {
     r"Assertion failed\) \(bool\)layer in function 'runLayer'",
 }
 
+#: Conditions that were measured with models, by the runtime and their name.
+CONDITIONS = {
+    "opencv": {
+        "sizes": (
+            "each size that the model leaves open is 1, as it takes them (--dim fixes them)",
+            "unless static 0",
+        )
+    }
+}
+
+#: The conditions of an operator, by the runtime, the beginning of its version, and the operator.
+RESTRICTED = {("opencv", "4", ("", "Shape")): ("sizes",)}
+
 #: Operators of no onnx that models hold.
 MADE_UP = {"SimplifiedLayerNormalization"}
 
@@ -168,13 +181,14 @@ def facts(runtime: str, version: str) -> Facts:
         if is_unknown(runtime, question.name[1], answer):
             continue
         rows = found.setdefault(question.name, [])
+        conditions = RESTRICTED.get((runtime, version.split(".")[0], question.name), ())
         before = rows[-1].opsets if rows else (None, 0)
         if rows and before[1] is not None and before[1] + 1 == question.opsets[0]:
             last = question.opsets[1]
             whole = last is None and before[0] == 1
-            rows[-1] = Row((None, None) if whole else (before[0], last))
+            rows[-1] = Row((None, None) if whole else (before[0], last), conditions=conditions)
         else:
-            rows.append(Row(question.opsets))
+            rows.append(Row(question.opsets, conditions=conditions))
     return found
 
 
@@ -187,7 +201,9 @@ def main(runtimes: list[str]) -> None:
             Release(series, source, facts(runtime, version))
             for series, version in WHEELS[runtime].items()
         ]
-        path = write(runtime, "names", releases, made_up=MADE_UP)
+        path = write(
+            runtime, "names", releases, made_up=MADE_UP, conditions=CONDITIONS.get(runtime, {})
+        )
         print(path, path.stat().st_size)
 
 

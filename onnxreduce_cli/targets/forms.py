@@ -110,6 +110,23 @@ def has_num_outputs(node: NodeFacts) -> bool:
     return node.attribute("num_outputs") is not None
 
 
+def has_uneven_num_outputs(node: NodeFacts) -> bool:
+    """Return whether a Split by num_outputs is known to make parts of several sizes."""
+    number, known = node.value("num_outputs"), node.type(node.input(0))
+    if not number or known is None or known.dims is None:
+        return False
+    size = known.dims[node.value("axis", 0)]
+    return isinstance(size, int) and size % number != 0
+
+
+def has_uneven_sizes(node: NodeFacts) -> bool:
+    """Return whether a Split has an input of sizes that are not all equal, or not known."""
+    if node.node.op_type != "Split" or not node.input(1):
+        return False
+    sizes = node.constant(node.input(1))
+    return sizes is None or np.unique(sizes).size != 1
+
+
 def has_no_epsilon(node: NodeFacts) -> bool:
     """Return whether the epsilon of a normalization is left to its default."""
     return node.attribute("epsilon") is None
@@ -398,6 +415,8 @@ FORMS: Mapping[str, Form] = {
     "not of rank 4": resizes_no_image,
     "antialias": is_antialiased,
     "num_outputs": has_num_outputs,
+    "uneven num_outputs": has_uneven_num_outputs,
+    "uneven sizes": has_uneven_sizes,
     "no epsilon": has_no_epsilon,
     "no kernel_shape": has_no_kernel_shape,
     "no kernel_shape of three": has_no_kernel_shape_of_three,

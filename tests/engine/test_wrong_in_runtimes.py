@@ -270,6 +270,33 @@ CASES = [
         ["opencv==5.0.0", "openvino==2025.4.0", "openvino==2026.4.1"],
     ),
     Case(
+        "a Split by number into parts of two sizes",
+        "(float[2,7] x) => (float[2,4] y, float[2,3] z)"
+        "{ a, b = Split<axis=1, num_outputs=2>(x) y = Relu(a) z = Neg(b) }",
+        18,
+        {},
+        ["Split", "Relu", "Neg"],
+        [
+            "opencv==4.8.1",
+            "opencv==4.12.0",
+            "openvino==2022.1.0",
+            "openvino==2024.6.0",
+            "mnn==3.0.0",
+            "mnn==3.6.1",
+        ],
+        ["opencv==5.0.0", "openvino==2025.4.0", "onnxruntime==1.14.1"],
+    ),
+    Case(
+        "a Split by sizes that are an input",
+        "(float[2,6] x) => (float[2,2] y, float[2,4] z)"
+        "{ a, b = Split<axis=-1>(x, s) y = Relu(a) z = Neg(b) }",
+        13,
+        {"s": np.array([2, 4])},
+        ["Slice", "Slice", "Relu", "Neg"],
+        ["opencv==4.6.0", "opencv==4.7.0"],
+        ["opencv==4.8.1", "opencv==5.0.0"],
+    ),
+    Case(
         "a Relu of an output",
         "(float[2,3] x) => (float[2,3] c, float[2,3] y) { c = Add(x, half) y = Relu(c) }",
         13,

@@ -1,14 +1,18 @@
-"""Alternatives to forms of Concat, Tile and Unsqueeze that some runtimes get wrong.
+"""Alternatives to forms of Concat, Split, Tile and Unsqueeze that some runtimes get wrong.
 
 An alternative means the same at the same opset. Which runtime gets what wrong is in `targets/`.
 """
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.axes import constant_axes, non_negative_axes, unsqueezed
+from itertools import accumulate, pairwise
+
+from onnxreduce_cli.emit.axes import constant_axes, known_axes, non_negative_axes, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.steps.registry import instead
+from onnxreduce_cli.steps.shape.split import part_sizes
 
 #: How often data are repeated along a dimension by a Concat, at most.
 _MOST = 64
@@ -34,6 +38,30 @@ def as_concats(context: Context) -> None:
 def with_axis_of_lists(context: Context) -> None:
     """``Concat<axis=-1>(x, z)`` of rank 1 becomes ``Concat<axis=0>(x, z)``."""
     context.replace(axis=0)
+
+
+@instead("Split", {"uneven num_outputs"}, "written with its sizes")
+def with_sizes(context: Context) -> None:
+    """``Split<num_outputs=2>(x)`` of 5 elements becomes ``Split(x, [3, 2])``."""
+    data, number = context.input(0), context.value("num_outputs")
+    size = known_size(context, data, context.value("axis", 0))
+    if not isinstance(size, int):
+        raise Blocked("the size that it splits is not known", "fix it: --dim NAME=SIZE")
+    sizes = context.array(part_sizes(size, number), "sizes")
+    context.replace(inputs=[data, sizes], drop=("num_outputs",))
+
+
+@instead("Split", {"uneven sizes"}, "written as Slices")
+def as_slices(context: Context) -> None:
+    """``Split(x, [1, 2])`` becomes ``Slice(x, [0], [1])`` and ``Slice(x, [1], [3])``."""
+    sizes = known_axes(context)
+    if not isinstance(sizes, tuple):
+        raise Blocked("its sizes are only known at run time")
+    axis = context.array([context.value("axis", 0)], "axis")
+    ends = list(accumulate(sizes, initial=0))
+    for (start, end), output in zip(pairwise(ends), context.node.output, strict=True):
+        bounds = [context.array([start], "start"), context.array([end], "end")]
+        context.op.Slice(context.input(0), *bounds, axis, outputs=[output])
 
 
 @instead("Unsqueeze", {"several axes"}, "written as one Unsqueeze for each dimension")

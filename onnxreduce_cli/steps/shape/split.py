@@ -109,13 +109,18 @@ def number_to_sizes(context: Context) -> None:
         context.replace(drop=drop)
         return
     if isinstance(dim, int):
-        part = -(-dim // number)
-        # Of 5 elements 4 parts cannot be made; where that is never run it must load all the same.
-        ends = [min(part * index, dim) for index in range(number)] + [dim]
-        sizes = context.array([end - start for start, end in pairwise(ends)], "sizes")
+        sizes = context.array(part_sizes(dim, number), "sizes")
     else:
         sizes = _sizes_at_run_time(context, number, axis)
     context.replace(inputs=[data, sizes], drop=drop)
+
+
+def part_sizes(size: int, number: int) -> list[int]:
+    """Return the sizes of a number of parts: equal ones but for the last, as Split 18 has them."""
+    part = -(-size // number)
+    # Of 5 elements 4 parts cannot be made; where that is never run it must load all the same.
+    ends = [min(part * index, size) for index in range(number)] + [size]
+    return [end - start for start, end in pairwise(ends)]
 
 
 def _sizes_at_run_time(context: Context, number: int, axis: int) -> Value:
