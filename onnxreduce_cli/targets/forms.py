@@ -124,7 +124,7 @@ def has_uneven_sizes(node: NodeFacts) -> bool:
     if node.node.op_type != "Split" or not node.input(1):
         return False
     sizes = node.constant(node.input(1))
-    return sizes is None or np.unique(sizes).size != 1
+    return sizes is None or bool(np.unique(sizes).size != 1)
 
 
 def has_no_epsilon(node: NodeFacts) -> bool:
@@ -246,7 +246,7 @@ def is_padded_by_border(node: NodeFacts) -> bool:
 def is_padded_by_reflection(node: NodeFacts) -> bool:
     """Return whether a GridSample interpolates what its reflection is outside."""
     reflected = node.value("padding_mode", "zeros") == "reflection"
-    return reflected and node.value("mode", "linear") != "nearest"
+    return bool(reflected and node.value("mode", "linear") != "nearest")
 
 
 def has_no_axes(node: NodeFacts) -> bool:

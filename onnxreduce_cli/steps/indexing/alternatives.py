@@ -5,7 +5,6 @@ An alternative means the same at the same opset. Which runtime gets what wrong i
 
 from __future__ import annotations
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import non_negative_axes, squeezed
@@ -30,7 +29,7 @@ def without_padding(context: Context) -> None:
     """
     op, output = context.op, context.node.output[0]
     rows = context.replace(outputs=[context.fresh("rows")]).output[0]
-    zero = context.array(np.int64(0), "zero")
+    zero = context.scalar(0, "zero")
     batches = op.Gather(rows, zero, axis=1)
     found = op.Cast(op.Not(op.Less(batches, zero)), to=TensorProto.FLOAT)
     places = squeezed(context, op.NonZero(found), [0])
