@@ -75,6 +75,7 @@ class NodeFacts:
         node: the node on the near side of the boundary; not to be changed.
         scope: the graph or function body that contains it.
         source_opset: the opset by which the node is read.
+        beside: further nodes that replace the same node of the model, as far as they are known.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class NodeFacts:
         self.node = node
         self.scope = scope
         self.source_opset = source_opset
+        self.beside: Sequence[NodeProto] = ()
         self._workspace = workspace
         self._constants = workspace.constants
         self._lookups = lookups
@@ -224,7 +226,8 @@ class NodeFacts:
         self._lookups.note(more=True)
         if self._facts.generated.node(self.scope, name) is not None:
             return None
-        return self._facts.readers(self.scope, name)
+        beside = [node for node in self.beside if name in node.input[:]]
+        return (*self._facts.readers(self.scope, name), *beside)
 
     def type(self, name: str) -> ValueType | None:
         """Return the value's type as far as it is known."""

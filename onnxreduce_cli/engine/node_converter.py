@@ -385,7 +385,7 @@ class NodeConverter:
         refused: list[NotTaken] = []
         for item in items:
             try:
-                nodes += self._at_target(site, scope, item)
+                nodes += self._at_target(site, scope, item, [other.node for other in items])
             except NotTaken as error:
                 refused.append(error.kept())
         if refused:
@@ -394,8 +394,12 @@ class NodeConverter:
             return nodes
         return self._simplified(site, scope, nodes, outputs)
 
-    def _at_target(self, site: Site, scope: Scope, item: _Waiting) -> list[NodeProto]:
+    def _at_target(
+        self, site: Site, scope: Scope, item: _Waiting, beside: Sequence[NodeProto]
+    ) -> list[NodeProto]:
         """Return a node at the target, or the nodes that replace it for the runtime.
+
+        `beside` are the nodes of the site, with it, that may read what it computes.
 
         Raises:
             Blocked: the runtime takes neither the node nor any rewrite of it.
@@ -406,6 +410,7 @@ class NodeConverter:
         if not is_default(node.domain) or not avoidance.affects(node.op_type):
             return [node]
         context = self._context(site, scope, node, target, target)
+        context.beside = beside if node is not site.node else ()
         hit = avoidance.hit(site, context)
         if hit is None:
             return [node]

@@ -316,6 +316,27 @@ CASES = [
         ["opencv==4.12.0", "openvino==2026.4.1"],
     ),
     Case(
+        "a mean that is an output of the normalisation, too",
+        "(float[2,3,5] x) => (float[2,3,5] y, float[2,1,1] m)"
+        "{ y, m = LayerNormalization<axis=1>(x, w) }",
+        17,
+        {"w": np.ones((3, 5), np.float32)},
+        [
+            "ReduceMean",
+            "Unsqueeze",
+            "Sub",
+            "Mul",
+            "ReduceMean",
+            "Unsqueeze",
+            "Add",
+            "Sqrt",
+            "Div",
+            "Mul",
+        ],
+        ["openvino==2022.1.0"],
+        [],
+    ),
+    Case(
         "boxes that a node reads",
         "(float[1,1,4] s, float[4,4] x) => (float[k,4] y) { p = Abs(s)"
         " n = NonMaxSuppression(b, p, most, half) g = Gather<axis=1>(n, two) y = GatherND(x, g) }",
