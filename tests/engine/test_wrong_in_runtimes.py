@@ -325,7 +325,7 @@ CASES = [
             "ReduceMean",
             "Unsqueeze",
             "Sub",
-            "Mul",
+            "Pow",
             "ReduceMean",
             "Unsqueeze",
             "Add",
@@ -334,7 +334,6 @@ CASES = [
             "Mul",
         ],
         ["openvino==2022.1.0"],
-        [],
     ),
     Case(
         "boxes that a node reads",
