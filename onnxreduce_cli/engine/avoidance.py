@@ -194,9 +194,8 @@ def blocked_by_domain(runtime: Target, domain: str, op_type: str, imported: int)
     newest = runtime.ml_version
     if domain == LEARNING and newest is not None and imported > newest:
         return Blocked(
-            f"it is of {LEARNING} {imported}, which is not converted, and {runtime.label} takes "
-            f"{newest} at most",
-            f"export the model with {LEARNING} {newest}",
+            f"it is of {LEARNING} {imported}, and {runtime.label} takes {newest} at most",
+            f"leave --ml-opset out, or say --ml-opset {newest}",
         )
     if runtime.answer(domain, op_type, imported).value == "not taken":
         return Blocked(
