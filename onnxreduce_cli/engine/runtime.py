@@ -14,7 +14,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.operator_coverage import operator_coverage
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model.graph.domains import default_opset, learning_version
+from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, learning_version
 from onnxreduce_cli.model.graph.ir_version import Wanted, choose, least_for_opset
 from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.targets.requirement import Target
@@ -49,6 +49,12 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
     """
     runtime, opset = options.target(), options.opset
     assert runtime is not None
+    learned, most = options.ml_opset, runtime.ml_version
+    if learned is not None and most is not None and learned > most:
+        raise UsageError(
+            f"{runtime.label} takes {LEARNING} {most} at most, not {learned}: leave --ml-opset "
+            f"out, or say --ml-opset {most}"
+        )
     facts = admit(model, base_dir)
     own = default_opset(model)
 
