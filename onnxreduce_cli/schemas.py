@@ -22,6 +22,9 @@ REDUCE_BUT_SUM = (
 )
 REDUCE = (*REDUCE_BUT_SUM, "ReduceSum")
 
+#: Beyond every opset that onnx may have.
+_NO_LIMIT = (1 << 31) - 1
+
 SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
 
 
@@ -31,20 +34,26 @@ def newest_opset() -> int:
 
 
 @cache
-def operators() -> tuple[str, ...]:
-    """Return the names of the default domain's operators, sorted."""
+def operators(domain: str = "") -> tuple[str, ...]:
+    """Return the names of a domain's operators, sorted."""
     schemas = onnx.defs.get_all_schemas_with_history()
-    return tuple(sorted({found.name for found in schemas if found.domain == ""}))
+    return tuple(sorted({found.name for found in schemas if found.domain == domain}))
 
 
 @cache
-def versions(op_type: str) -> tuple[int, ...]:
-    """Return an operator's since-versions, ascending; none if the default domain lacks it."""
+def newest_version(domain: str) -> int:
+    """Return the newest version of a domain at which an operator of the installed onnx changed."""
+    return max(versions(name, domain)[-1] for name in operators(domain))
+
+
+@cache
+def versions(op_type: str, domain: str = "") -> tuple[int, ...]:
+    """Return an operator's since-versions, ascending; none if the domain lacks it."""
     found: list[int] = []
-    opset = newest_opset() if onnx.defs.has(op_type) else 0
+    opset = _NO_LIMIT if onnx.defs.has(op_type, domain) else 0
     while opset:
         try:
-            since = onnx.defs.get_schema(op_type, opset).since_version
+            since = onnx.defs.get_schema(op_type, opset, domain).since_version
         except onnx.defs.SchemaError:
             break
         found.append(since)
@@ -53,9 +62,9 @@ def versions(op_type: str) -> tuple[int, ...]:
 
 
 @cache
-def schema(op_type: str, opset: int) -> OpSchema:
-    """Return the definition of an operator at `opset`, where it must exist."""
-    return onnx.defs.get_schema(op_type, opset)
+def schema(op_type: str, opset: int, domain: str = "") -> OpSchema:
+    """Return the definition of an operator at `opset` of its domain, where it must exist."""
+    return onnx.defs.get_schema(op_type, opset, domain)
 
 
 def exists(op_type: str, opset: int) -> bool:

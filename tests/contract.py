@@ -29,8 +29,8 @@ def watch() -> None:
     )
     emit, fit_types = contraction.Contraction.emit, node_converter.fit_types
 
-    def watched_step(op_type: str, opset: int, target: int) -> NextStep | None:
-        step = next_step(op_type, opset, target)
+    def watched_step(op_type: str, opset: int, target: int, domain: str = "") -> NextStep | None:
+        step = next_step(op_type, opset, target, domain)
         return None if step is None else step._replace(take=_watched(step.take))
 
     def watched_alternatives(op_type: str, form: str) -> Iterator[Alternative]:

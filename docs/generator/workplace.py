@@ -41,6 +41,33 @@ BFLOAT16 = """<ir_version: 8, opset_import: ["" : 13]>
 g (bfloat16[2,3] x) => (bfloat16[2,1] y) { [total] y = ReduceMax<axes=[1]>(x) }"""
 
 
+#: What scikit-learn's converter writes at ai.onnx.ml 5, and what it may write at 3.
+FOREST = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 5]>
+g (float[N,2] x) => (string[N,1] answer, float[N,1] score) {
+    [trees] score = ai.onnx.ml.TreeEnsemble <
+        n_targets = 1, tree_roots = [0], nodes_modes = uint8[2] {0, 6}, nodes_featureids = [0, 1],
+        nodes_splits = float[2] {0.5, 0.0}, nodes_truenodeids = [0, 1], nodes_trueleafs = [1, 1],
+        nodes_falsenodeids = [1, 2], nodes_falseleafs = [0, 1], leaf_targetids = [0, 0, 0],
+        leaf_weights = float[3] {0.0, 1.0, 2.0}, membership_values = float[3] {1.0, 2.0, 4.0}
+    > (x)
+    index = Cast <to = 7> (score)
+    [labels] answer = ai.onnx.ml.LabelEncoder <
+        keys_tensor = int64[3] {0, 1, 2}, values_strings = ["no", "maybe", "yes"]
+    > (index)
+}"""
+
+PRECISE = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
+g (double[N,2] x) => (float[N,1] y) {
+    [trees] y = ai.onnx.ml.TreeEnsembleRegressor <
+        n_targets = 1, nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2],
+        nodes_featureids = [0, 0, 0], nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"],
+        nodes_values_as_tensor = double[3] {0.1, 0.0, 0.0}, nodes_truenodeids = [1, 0, 0],
+        nodes_falsenodeids = [2, 0, 0], target_treeids = [0, 0], target_nodeids = [1, 2],
+        target_ids = [0, 0], target_weights_as_tensor = double[2] {1.0, 2.0}
+    > (x)
+}"""
+
+
 def prepare(folder: Path) -> None:
     """Put all files that the documentation names into an empty folder."""
     for name, source in COPIES.items():
@@ -49,6 +76,7 @@ def prepare(folder: Path) -> None:
         shutil.copy(source, target)
     (folder / "there").mkdir()
     parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
+    parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE}
     for name, text in parsed.items():
         onnx.save(onnx.parser.parse_model(text), folder / name)
     _write_with_a_mistake(folder / "broken.onnx")

@@ -28,6 +28,7 @@ class PreparationOptions(TypedDict, total=False):
 class PlanOptions(PreparationOptions, total=False):
     """The keywords of `plan`."""
 
+    ml_opset: int | None
     runtime: str | None
     allow_ops: Collection[str]
     expand: Collection[str]

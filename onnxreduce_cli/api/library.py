@@ -47,6 +47,7 @@ def convert(
     model_or_path: ModelOrPath | Model,
     opset: int | None = None,
     *,
+    ml_opset: int | None = None,
     runtime: str | None = None,
     expand: Collection[str] = (),
     contract: Collection[str] = (),
@@ -64,6 +65,8 @@ def convert(
     Args:
         model_or_path: a model, or its path; an `onnx_ir.Model` gives one. No weights are loaded.
         opset: the opset to reach, up or down; None for the one that is best for `runtime`.
+        ml_opset: the version of ai.onnx.ml to reach; None for the newest, up to the model's own,
+            that the runtime takes or that onnx released together with an older opset.
         runtime: the runtime that the model is for, as ``"onnxruntime==1.8"``: it decides opset and
             IR version, and nodes that it computes wrong or refuses are rewritten.
         expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
@@ -88,6 +91,7 @@ def convert(
     """
     options = Options(
         opset=opset,
+        ml_opset=ml_opset,
         runtime=runtime,
         expand=expand,
         contract=contract,
@@ -200,6 +204,7 @@ def plan(
     model_or_path: ModelOrPath | Model,
     opset: int | None = None,
     *,
+    ml_opset: int | None = None,
     runtime: str | None = None,
     expand: Collection[str] = (),
     contract: Collection[str] = (),
@@ -216,6 +221,7 @@ def plan(
     """
     options = Options(
         opset=opset,
+        ml_opset=ml_opset,
         runtime=runtime,
         expand=expand,
         contract=contract,

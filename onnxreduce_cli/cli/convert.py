@@ -90,6 +90,12 @@ _many_options = each_of(_MANY)
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option("--opset", type=int, help="The opset to reach; by default the model's own.")
 @click.option(
+    "--ml-opset",
+    type=int,
+    help="The version of ai.onnx.ml to reach; by default what the runtime takes, or what was "
+    "released together with an older --opset, if the model's own is newer.",
+)
+@click.option(
     "--for",
     "runtime",
     shell_complete=complete_runtimes,

@@ -76,6 +76,7 @@ def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> 
             raise click.UsageError("OPERATOR and --of MODEL exclude each other: leave one out")
         return _list_operators(reporter, model)
     from onnxreduce_cli import schemas
+    from onnxreduce_cli.model.graph.domains import LEARNING
     from onnxreduce_cli.report.operators import operator_text, operators_text
     from onnxreduce_cli.report.reference import operator_list
 
@@ -83,13 +84,16 @@ def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> 
         reporter.content = lambda: operator_list(schemas.operators())
         reporter.say(operators_text())
         return 0
-    known = {name.lower(): name for name in schemas.operators()}
-    operator = operator.removeprefix("ai.onnx.")
+    listed = (*schemas.operators(), *schemas.operators(LEARNING))
+    known = {name.lower(): name for name in listed}
+    operator = operator.removeprefix("ai.onnx.").removeprefix("ml.")
     name = known.get(operator.lower())
     if name is None:
         close = difflib.get_close_matches(operator.lower(), known, 3)
         hint = f"; did you mean {', '.join(known[item] for item in close)}?" if close else ""
-        raise click.UsageError(f"the default domain has no operator {operator}{hint}")
+        raise click.UsageError(
+            f"neither the default domain nor {LEARNING} has an operator {operator}{hint}"
+        )
     reporter.content = lambda: operator_list([name])
     reporter.say(operator_text(name))
     return 0

@@ -13,6 +13,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value, fill, require_operator
 from onnxreduce_cli.emit.node_facts import Array, Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.edit import reference_node
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import ValueType, numpy_dtype, tensor_type
@@ -155,7 +156,7 @@ class Context(NodeFacts):
             keep: attributes to keep, all others are left out; by default all are kept.
             values: attributes to set; None leaves one out.
         """
-        if op_type is not None:
+        if op_type is not None and is_default(self.node.domain):
             require_operator(op_type, self._opset)
         node = self._workspace.drafts.node.add()
         node.CopyFrom(self.node)

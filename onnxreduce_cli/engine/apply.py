@@ -8,6 +8,7 @@ from onnx import GraphProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
+from onnxreduce_cli.model.graph.domains import set_learning_version
 from onnxreduce_cli.model.graph.edit import Edits, apply_edits, set_ir_version, set_opset
 from onnxreduce_cli.model.graph.imports import remove_imports
 from onnxreduce_cli.model.graph.values import forget_negative_dims, stated_in
@@ -50,6 +51,8 @@ def _edit(plan: SitePlan) -> None:
     for scope in reversed(model_input.scopes):
         if id(scope) in edits:
             apply_edits(scope, edits[id(scope)])
+    for owner, _, version in list(plan.learning_versions):
+        set_learning_version(owner, version)
     set_opset(model_input.model, request.target)
     set_ir_version(model_input.model, model_input.scopes, plan.ir_version)
     if model_input.specialisation is not None:

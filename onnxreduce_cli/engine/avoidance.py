@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnxreduce_cli.emit.blocked import Blocked, NotTaken
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.steps.dispatch import alternatives
 from onnxreduce_cli.targets.operators import OperatorTable
 
@@ -189,15 +188,8 @@ def blocked_by_domain(runtime: Target, domain: str, op_type: str, imported: int)
         runtime: the runtime.
         domain: the operator's domain.
         op_type: the operator; it is no function of the model.
-        imported: the version of the domain that the model imports.
+        imported: the version of the domain that the model gets.
     """
-    newest = runtime.ml_version
-    if domain == LEARNING and newest is not None and imported > newest:
-        return Blocked(
-            f"it is of {LEARNING} {imported}, which is not converted, and {runtime.label} takes "
-            f"{newest} at most",
-            f"export the model with {LEARNING} {newest}",
-        )
     if runtime.answer(domain, op_type, imported).value == "not taken":
         return Blocked(
             f"{runtime.label} does not take {domain}.{op_type}, which is not converted",

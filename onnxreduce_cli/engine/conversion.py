@@ -118,6 +118,10 @@ class Conversion:
         """The nodes that change, and those that are blocked."""
         return self._plan.sites
 
+    def learning_target(self, own: int) -> int:
+        """Return the version of ai.onnx.ml to reach from the model's own."""
+        return self._plan.request.learning_target(own)
+
     @property
     def options(self) -> Options:
         """The options of the conversion."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.engine.options import DEFAULTS, Options
+from onnxreduce_cli.model.graph.domains import learning_version_of
 from onnxreduce_cli.model.graph.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
 
@@ -39,6 +40,19 @@ class ConversionRequest(NamedTuple):
     runtime: Target | None = None
     uncontracted: Mapping[ContractionKey, str] = MappingProxyType({})
     first_refusal: bool = False
+
+    def learning_target(self, own: int) -> int:
+        """Return the version of ai.onnx.ml to reach from the model's own.
+
+        That is the one that the options name. Else the runtime lowers it, or an opset below the
+        model's own, to the version that onnx released together with that.
+        """
+        if self.options.ml_opset is not None:
+            return self.options.ml_opset
+        newest = None if self.runtime is None else self.runtime.ml_version
+        if newest is None and self.source is not None and self.target < self.source:
+            newest = learning_version_of(self.target)
+        return own if newest is None else min(own, newest)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, blocker_lines
-from onnxreduce_cli.model.graph.domains import MICROSOFT
+from onnxreduce_cli.model.graph.domains import MICROSOFT, learning_version
 from onnxreduce_cli.model.graph.edit import outer_constants
 from onnxreduce_cli.model.graph.scope import (
     Scope,
@@ -140,6 +140,8 @@ class Plan(Serializable):
         lacking: operators that were to be expanded, but do not occur in the model.
         prepared: the changes of the whole model that come first: metadata stripped, dimensions
             fixed.
+        ml_opset: the model's version of ai.onnx.ml; None where it does not import that.
+        target_ml_opset: its version of ai.onnx.ml after the conversion.
     """
 
     EXTRA_FIELDS: ClassVar = ("control_flow", "possible")
@@ -164,6 +166,8 @@ class Plan(Serializable):
     coverage: OperatorCoverage | None = None
     lacking: tuple[str, ...] = ()
     prepared: tuple[str, ...] = ()
+    ml_opset: int | None = None
+    target_ml_opset: int | None = None
 
     @property
     def control_flow(self) -> Counter[str]:
@@ -225,6 +229,8 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         tuple(_near_misses(plan)),
         _foreign(model, scopes),
         lacking=_lacking(plan.request.options.expand, scopes),
+        ml_opset=learning_version(model),
+        target_ml_opset=plan.ml_opset,
     )
 
 

@@ -18,7 +18,7 @@ from onnxreduce_cli.engine.emulation import may_loop
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
-from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, is_default
 from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
@@ -131,6 +131,11 @@ class NodeConverter:
         if key not in self._next_steps:
             self._next_steps[key] = next_step(op_type, opset, self._request.target)
         return self._next_steps[key]
+
+    def next_learning_step(self, node: NodeProto, opset: int) -> NextStep | None:
+        """Return the next step of a node of ai.onnx.ml, of which `opset` is the version."""
+        target = self._request.learning_target(opset)
+        return next_step(node.op_type, opset, target, LEARNING)
 
     def affects(self, op_type: str, opset: int) -> bool:
         """Return whether a step or the runtime may require nodes of an operator to change."""
@@ -324,6 +329,13 @@ class NodeConverter:
         tried: AttemptedRewrites,
     ) -> _CrossedBoundary | None:
         """Take a node's next step, and return the crossed boundary; None if no step is left."""
+        if node.domain == LEARNING:
+            learned = self.next_learning_step(node, opset)
+            if learned is None:
+                return None
+            context = self._context(site, scope, node, opset, learned.opset)
+            learned.take(context)
+            return _CrossedBoundary(context, context.description, learned.opset, expanded, tried)
         if not is_default(node.domain):
             return None
         target = self._request.target

@@ -13,7 +13,7 @@ from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.domains import LEARNING, default_opset
 from onnxreduce_cli.model.graph.ir_version import Wanted
 from onnxreduce_cli.model.graph.values import dtype_name
 
@@ -42,6 +42,8 @@ class Options:
 
     Attributes:
         opset: the opset to reach; None for the model's own, or the best for the runtime.
+        ml_opset: the version of ai.onnx.ml to reach; None for the newest, up to the model's own,
+            that the runtime takes or that onnx released together with an older opset.
         runtime: the runtime that the model is for, as ``"onnxruntime==1.8"``; None for any.
         allow_ops: the only operators that may be left, ``"Resize@11-"`` where at some opsets only;
             all if empty.
@@ -80,6 +82,7 @@ class Options:
     """
 
     opset: int | None = None
+    ml_opset: int | None = None
     runtime: str | None = None
     allow_ops: Collection[str] = ()
     expand: Collection[str] = ()
@@ -126,7 +129,12 @@ class Options:
         """True if the options request any change of a model."""
         rewrites = self.expand or self.contract or self.allow_ops or self.prepares
         moves = self.inline or self.threshold is not None
-        reaches = self.opset is not None or self.runtime or isinstance(self.ir_version, int)
+        reaches = (
+            self.opset is not None
+            or self.ml_opset is not None
+            or self.runtime
+            or isinstance(self.ir_version, int)
+        )
         return bool(rewrites or moves or reaches)
 
     @property
@@ -173,6 +181,13 @@ class Options:
         self.target()
         if self.opset is not None:
             check_opset(self.opset)
+        if self.ml_opset is not None:
+            newest = schemas.newest_version(LEARNING)
+            if not 1 <= self.ml_opset <= newest:
+                raise UsageError(
+                    f"there is no {LEARNING} {self.ml_opset}; the installed onnx knows 1 to "
+                    f"{newest}"
+                )
         self.check_expanded()
         self.contracted()
         if self.types:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from onnx import FunctionProto, NodeProto
+from onnx import FunctionProto, ModelProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked, NotTaken
 from onnxreduce_cli.engine import catalogue
@@ -18,7 +18,7 @@ from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.dead_values import DeadValues, dead_values
-from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, is_default, learning_version
 from onnxreduce_cli.model.graph.imports import unread_everywhere
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS, choose
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
@@ -42,6 +42,7 @@ class SitePlan:
         request: the opsets and options of the conversion.
         facts: the types and constants of the model's values and of generated ones.
         sites: the nodes that change, and those that are blocked.
+        ml_opset: the version of ai.onnx.ml that it gets; None where it does not import that.
         ir_version: the IR version that the model gets.
         ir_version_reason: why it is not the one that the target came with; may be empty.
         dead: the values and nodes that are dead afterwards, known when the plan is finished.
@@ -60,8 +61,14 @@ class SitePlan:
         self.request = request
         self.facts = model_input.facts.extended()
         self.soundness = Soundness(model_input.facts)
+        own = learning_version(model_input.model)
+        self.ml_opset = own if own is None else request.learning_target(own)
         self.ir_version, self.ir_version_reason = choose(
-            request.options.ir_version, model_input.model, model_input.scopes, request.target
+            request.options.ir_version,
+            model_input.model,
+            model_input.scopes,
+            request.target,
+            learned=self.ml_opset,
         )
         self.converter = NodeConverter(model_input.scopes, self.facts, request, self.ir_version)
         self.sites: list[Site] = []
@@ -74,6 +81,7 @@ class SitePlan:
         self._ended = False
         for scope in model_input.scopes:
             self._plan_scope(scope)
+        self._plan_learning()
         if any(entry.domain in _LAYOUT_DOMAINS for entry in model_input.model.opset_import):
             self._block_layouts()
         self._block_other_domains()
@@ -139,7 +147,21 @@ class SitePlan:
             if self._ended:
                 return
             if op_type in affected and is_default(node.domain) and not called:
-                self._plan_node(scope, node)
+                self._plan_node(scope, node, scope.opset)
+
+    def _plan_learning(self) -> None:
+        """Plan the nodes of ai.onnx.ml in each scope whose version of it changes."""
+        for scope in self.input.scopes:
+            own = learning_version(scope.function or self.input.model)
+            if own is None or own == self.request.learning_target(own):
+                continue
+            for node in scope.nodes:
+                if self._ended:
+                    return
+                if node.domain != LEARNING or self.facts.calls.function_of(node) is not None:
+                    continue
+                if self.converter.next_learning_step(node, own) is not None:
+                    self._plan_node(scope, node, own)
 
     def _plan_without_import(self, scope: Scope) -> None:
         for node in scope.nodes:
@@ -171,14 +193,22 @@ class SitePlan:
         from onnxreduce_cli.engine.avoidance import blocked_by_domain
 
         imports = {entry.domain: entry.version for entry in self.input.model.opset_import}
+        if LEARNING in imports:
+            imports[LEARNING] = self.request.learning_target(imports[LEARNING])
+        planned = {id(site.node): site for site in self.sites if site.node.domain == LEARNING}
         for scope, node in self._nodes_of_other_domains():
             if self.facts.calls.function_of(node) is not None:
                 continue
-            imported = imports.get(node.domain, 0)
-            blocked = blocked_by_domain(self.request.runtime, node.domain, node.op_type, imported)
-            if blocked is not None:
-                site = Site(scope, node)
-                site.blocked = blocked
+            site = planned.get(id(node)) or Site(scope, node, result=[node])
+            if site.blocked is not None:
+                continue
+            for made in site.result:
+                imported = imports.get(made.domain, 0)
+                if not is_default(made.domain) and site.blocked is None:
+                    site.blocked = blocked_by_domain(
+                        self.request.runtime, made.domain, made.op_type, imported
+                    )
+            if site.blocked is not None and id(node) not in planned:
                 self.sites.append(site)
 
     def _nodes_of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
@@ -188,11 +218,11 @@ class SitePlan:
                 if not is_default(node.domain):
                     yield scope, node
 
-    def _plan_node(self, scope: Scope, node: NodeProto) -> None:
+    def _plan_node(self, scope: Scope, node: NodeProto, opset: int) -> None:
+        """Plan a node, which is read by `opset` of its domain."""
         site = Site(scope, node)
-        assert scope.opset is not None
         try:
-            site.result = self.converter.cross_boundaries(site, scope, node, scope.opset)
+            site.result = self.converter.cross_boundaries(site, scope, node, opset)
             self.converter.contract_written(site)
             emulated = may_loop(node.op_type)
             refuse_emulation(
@@ -292,7 +322,17 @@ class SitePlan:
             bool(self.written or self.inlined)
             or any(site.description is not None for site in self.sites)
             or not opsets | {self.request.source} <= {None, self.request.target}
+            or any(old != new for _, old, new in self.learning_versions)
         )
+
+    @property
+    def learning_versions(self) -> Iterator[tuple[ModelProto | FunctionProto, int, int]]:
+        """Each model or function that imports ai.onnx.ml, with the version before and after."""
+        owners: list[ModelProto | FunctionProto] = [self.input.model, *self.input.model.functions]
+        for owner in owners:
+            own = learning_version(owner)
+            if own is not None:
+                yield owner, own, self.request.learning_target(own)
 
     def _settle_ir_version(self) -> None:
         """Choose the IR version by the dtypes that are left; never raise it on its own.
@@ -308,6 +348,7 @@ class SitePlan:
                 model_input.scopes,
                 request.target,
                 self.dead,
+                self.ml_opset,
             )
         if self.request.options.ir_version != "auto" or self._changes_more:
             return

@@ -14,7 +14,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.operator_coverage import operator_coverage
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, learning_version
 from onnxreduce_cli.model.graph.ir_version import Wanted, choose, least_for_opset
 from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.targets.requirement import Target
@@ -49,6 +49,12 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
     """
     runtime, opset = options.target(), options.opset
     assert runtime is not None
+    learned, most = options.ml_opset, runtime.ml_version
+    if learned is not None and most is not None and learned > most:
+        raise UsageError(
+            f"{runtime.label} takes {LEARNING} {most} at most, not {learned}: leave --ml-opset "
+            f"out, or say --ml-opset {most}"
+        )
     facts = admit(model, base_dir)
     own = default_opset(model)
 
@@ -171,7 +177,9 @@ def _ir_version(
         least = least_for_opset(opset)
         if model.ir_version <= newest and least <= newest:
             return "auto"
-        needed, reason = choose("auto", model, facts.scopes, _OLDEST)
+        own, most = learning_version(model), runtime.ml_version
+        learned = own if own is None or most is None else min(own, most)
+        needed, reason = choose("auto", model, facts.scopes, _OLDEST, learned=learned)
         if needed > newest:
             advice = (
                 "say --inline-functions too"

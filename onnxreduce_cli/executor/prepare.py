@@ -297,7 +297,9 @@ def _operator_step(
 ) -> PreparedStep:
     check_signature(node, found, attributes, place)
     domain = plain_domain(node.domain)
-    registered = None if domain else find_kernel(node.op_type, found.since)
+    # No operator of ai.onnx.ml has the name of one of ai.onnx.
+    own = domain in ("", "ai.onnx.ml")
+    registered = find_kernel(node.op_type, found.since) if own else None
     if registered is None:
         step = _schema_function_step(node, found, attributes, place, context)
         if step is not None:

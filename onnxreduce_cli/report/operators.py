@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.emulation import MOST_NODES
-from onnxreduce_cli.model.graph.domains import default_opset, is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, is_default
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.emulated import may_be_emulated
 from onnxreduce_cli.report.schema_changes import schema_changes
@@ -25,8 +25,9 @@ def operator_text(op_type: str) -> str:
 
     Below each step stand the file and the function that implement it.
     """
-    since = schemas.versions(op_type)
-    lines = [f"{op_type}: since-versions {', '.join(str(version) for version in since)}"]
+    since = all_versions(op_type)
+    of = "" if schemas.versions(op_type) else f" of {LEARNING}"
+    lines = [f"{op_type}{of}: since-versions {', '.join(str(version) for version in since)}"]
     for boundary, steps in boundaries(op_type):
         lines.append(f"opset {boundary}: {change_at(op_type, boundary)}")
         for step in steps:
@@ -77,9 +78,14 @@ def operators_text() -> str:
     return "\n".join(lines)
 
 
+def all_versions(op_type: str) -> tuple[int, ...]:
+    """Return the since-versions of an operator of the default domain or of ai.onnx.ml."""
+    return schemas.versions(op_type) or schemas.versions(op_type, LEARNING)
+
+
 def boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
     """Yield each boundary with its steps; the one that introduced the operator has one, down."""
-    since = schemas.versions(op_type)
+    since = all_versions(op_type)
     for boundary in since:
         if boundary == since[0]:
             if boundary > 1:
@@ -93,7 +99,7 @@ def change_at(op_type: str, boundary: int) -> str:
     change = audit.definition_change(op_type, boundary)
     if change is not None:
         return change.what
-    if boundary == schemas.versions(op_type)[0]:
+    if boundary == all_versions(op_type)[0]:
         return "The operator came with this opset."
     changes = "; ".join(schema_changes(op_type, boundary)) or "the signature is the same"
     return (
@@ -129,7 +135,8 @@ def operators_markdown() -> str:
         "# Operators and steps",
         "",
         f"Every operator of the default domain up to opset {schemas.newest_opset()}, and each "
-        "opset at which its definition changed. *Unchanged*: the node stays as it is, its dtypes "
+        f"opset at which its definition changed; at the end those of {LEARNING} that changed, by "
+        "its versions. *Unchanged*: the node stays as it is, its dtypes "
         "are checked. *Step*: it is rewritten. *Conditional*: it is rewritten or stays, or blocks "
         "under the condition given. *Impossible*: it always blocks. *Emulation*: for some nodes "
         "it takes control flow that was not there: those block without `--emulate` (the Reduce and "
@@ -142,11 +149,12 @@ def operators_markdown() -> str:
         "| operator | opset | what changed | up | down |",
         "|---|---|---|---|---|",
     ]
-    for op_type in schemas.operators():
+    for op_type in (*schemas.operators(), *schemas.operators(LEARNING)):
+        domain = "" if schemas.versions(op_type) else f"{LEARNING}."
         for boundary, steps in boundaries(op_type):
             by_way = {step.direction: _cell(step) for step in steps}
             what = change_at(op_type, boundary)
-            cells = [op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
+            cells = [domain + op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -111,6 +111,8 @@ def _way(plan: Plan) -> str:
     source = "no opset" if plan.source is None else f"opset {plan.source}"
     way = f"{source} as it was" if plan.source == plan.target else f"{source} to {plan.target}"
     changed = sum(not change.stays for change in plan.changes)
+    if plan.ml_opset != plan.target_ml_opset:
+        way += f", ai.onnx.ml {plan.ml_opset} to {plan.target_ml_opset}"
     text = f"{way}, {count(changed, 'node')} changed"
     if plan.nodes == plan.target_nodes:
         return text

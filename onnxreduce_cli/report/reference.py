@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
+from onnxreduce_cli.report.operators import all_versions, boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import operator_answers, version_range
 from onnxreduce_cli.steps.registry import Direction, Status, Step
 from onnxreduce_cli.targets.operators import OperatorTable
@@ -171,7 +170,7 @@ def operators_of(facts: Facts, model: str) -> OperatorList:
 def _operator(name: str) -> Operator:
     return Operator(
         name,
-        schemas.versions(name),
+        all_versions(name),
         tuple(
             Boundary(opset, change_at(name, opset), tuple(map(_step, steps)))
             for opset, steps in boundaries(name)

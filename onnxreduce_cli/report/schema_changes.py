@@ -9,6 +9,7 @@ from onnx.defs import OpSchema
 from onnx.helper import get_attribute_value
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.model.graph.domains import LEARNING
 
 _OPTION = OpSchema.FormalParameterOption
 
@@ -20,10 +21,11 @@ def schema_changes(op_type: str, boundary: int) -> list[str]:
     meaning changed takes a reader.
 
     Args:
-        op_type: an operator of the default domain.
+        op_type: an operator of the default domain, or of ai.onnx.ml.
         boundary: an opset at which it changed, later than the one it came with.
     """
-    old, new = schemas.schema(op_type, boundary - 1), schemas.schema(op_type, boundary)
+    domain = "" if schemas.versions(op_type) else LEARNING
+    old, new = (schemas.schema(op_type, opset, domain) for opset in (boundary - 1, boundary))
     found = [
         *_deprecation(old, new),
         *_attributes(old, new),

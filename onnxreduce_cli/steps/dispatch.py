@@ -12,6 +12,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context, EmittedNode
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
@@ -38,18 +39,21 @@ class NextStep(NamedTuple):
     take: Callable[[Context], None]
 
 
-def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
+def next_step(op_type: str, opset: int, target: int, domain: str = "") -> NextStep | None:
     """Return the step across the next boundary at which a node may change.
 
     Args:
-        op_type: the operator, of the default domain.
-        opset: the opset that the node is read by.
-        target: the opset that the conversion leads to.
+        op_type: the operator.
+        opset: the opset of its domain that the node is read by.
+        target: the opset of its domain that the conversion leads to.
+        domain: its domain: the default one, or ai.onnx.ml.
 
     Returns:
         None if the node is valid at `target` as it is, and means the same.
     """
-    since = schemas.versions(op_type)
+    since = schemas.versions(op_type, domain)
+    if domain and not since:
+        return None  # Not one of onnx: left as it is.
     if op_type in RUNTIME_OPERATORS and (not since or opset < since[0]):
         return _from_runtime_operator(op_type, since[0]) if since and target >= since[0] else None
     removed = None if since and opset >= since[0] else _replace_removed(op_type)
@@ -74,7 +78,8 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
     for boundary in crossed:
         before, after = (boundary - 1, boundary) if up else (boundary, boundary - 1)
         step = step_for(op_type, boundary, "up" if up else "down")
-        narrows = after >= since[0] and leaves_types_out(op_type, before, after)
+        # Steps of ai.onnx.ml look at the types themselves.
+        narrows = not domain and after >= since[0] and leaves_types_out(op_type, before, after)
         if step.apply is None and step.status == "unchanged" and not narrows:
             continue
         return NextStep(after, _application(step, before, after, narrows))
@@ -117,7 +122,7 @@ def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
 
 def _step_from_audit(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across a boundary without code, by what the audit says of it."""
-    since = schemas.versions(op_type)
+    since = schemas.versions(op_type) or schemas.versions(op_type, LEARNING)
     if boundary == since[0]:
         description = f"{op_type} does not exist before opset {boundary}"
         return Step(op_type, boundary, direction, "impossible", description, None)

@@ -20,7 +20,8 @@ def rows() -> dict[tuple[str, int], str]:
     for line in DOCUMENT.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.split(" | ")]
         if line.startswith("| ") and cells[1].isdigit():
-            found[cells[0].removeprefix("| "), int(cells[1])] = line
+            name = cells[0].removeprefix("| ").removeprefix("ai.onnx.ml.")
+            found[name, int(cells[1])] = line
     return found
 
 

@@ -9,6 +9,7 @@ import onnx
 from onnxreduce_cli import schemas
 from onnxreduce_cli.executor import reference
 from onnxreduce_cli.executor.registry import find_kernel
+from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit, without_equivalent
 from onnxreduce_cli.steps.loading import load_all
@@ -23,8 +24,9 @@ def undeclared() -> list[tuple[str, int]]:
     load_all()
     return [
         (op_type, boundary)
-        for op_type in schemas.operators()
-        for index, boundary in enumerate(schemas.versions(op_type))
+        for domain in ("", LEARNING)
+        for op_type in schemas.operators(domain)
+        for index, boundary in enumerate(schemas.versions(op_type, domain))
         if (index or boundary > 1)
         and (op_type, boundary, "down") not in STEPS
         and (index == 0 or audit.definition_change(op_type, boundary) is None)

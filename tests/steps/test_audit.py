@@ -14,6 +14,7 @@ import pytest
 from onnx.defs import OpSchema
 from onnx.helper import get_attribute_value
 
+from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.audit import DefinitionChange
@@ -72,7 +73,7 @@ WORDED_TYPES = {("DequantizeLinear", 19), ("QLinearMatMul", 21), ("OptionalGetEl
 def _schemas() -> dict[str, dict[int, OpSchema]]:
     found: dict[str, dict[int, OpSchema]] = defaultdict(dict)
     for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "":
+        if schema.domain in ("", LEARNING):
             found[schema.name][schema.since_version] = schema
     return found
 

@@ -26,6 +26,12 @@ from onnxreduce_cli.engine.pairs.types import (
 )
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph import ir_version
+from onnxreduce_cli.model.graph.domains import (
+    LEARNING,
+    is_default,
+    learning_version,
+    set_learning_version,
+)
 from onnxreduce_cli.model.graph.random_operators import is_random
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
 from onnxreduce_cli.model.graph.used_values import used_values
@@ -140,12 +146,21 @@ class PairMaker:
             for name in parts.drawn
             if values.constant(site.scope, name) is not None
         )
-        opset = site.scope.opset
-        assert opset is not None
-        same_operator = [item.op_type for item in parts.after] == [site.node.op_type]
+        target = self.conversion.target
+        opset = site.scope.opset or target  # Of ai.onnx.ml alone, without a default domain.
+        learned = learning_version(site.scope.function or self.conversion.model)
+        same_operator = [item.op_type for item in parts.after] == [site.node.op_type] or (
+            [item.domain for item in parts.after] == [LEARNING]
+        )
         return Pair(
-            self._model(parts, types, parts.before, opset),
-            self._model(parts, types, parts.after, self.conversion.target, site.initializers),
+            self._model(parts, types, parts.before, (opset, learned)),
+            self._model(
+                parts,
+                types,
+                parts.after,
+                (target, learned and self.conversion.learning_target(learned)),
+                site.initializers,
+            ),
             same_operator or not parts.after,
             own_sizes and not drawn,
             self._stated_dims(site, parts) if own_sizes else {},
@@ -309,10 +324,14 @@ class PairMaker:
         parts: _Parts,
         types: Mapping[str, TypeProto],
         nodes: list[NodeProto],
-        opset: int,
+        opsets: tuple[int, int | None],
         initializers: Iterable[TensorProto] = (),
     ) -> ModelProto:
-        """Return one model of the pair: nodes, the constants that they read, initializers."""
+        """Return one model of the pair: nodes, the constants that they read, initializers.
+
+        Its opsets are those of the default domain and of ai.onnx.ml, if that is imported.
+        """
+        opset, learned = opsets
         names, read = parts.names, set(used_values(nodes))
         graph = helper.make_graph(
             [names.node(item, index) for index, item in enumerate(nodes)],
@@ -334,8 +353,10 @@ class PairMaker:
             ir_version=max(4, ir_version.least_for_opset(opset)),
         )
         for entry in self.conversion.model.opset_import:
-            if entry.domain and entry.domain != "ai.onnx":
+            if not is_default(entry.domain):
                 model.opset_import.add().CopyFrom(entry)
+        if learned is not None:
+            set_learning_version(model, learned)
         return model
 
 

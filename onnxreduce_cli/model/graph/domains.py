@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from onnx import FunctionProto, ModelProto, OperatorSetIdProto
+from onnx import FunctionProto, ModelProto, OperatorSetIdProto, helper
 
 from onnxreduce_cli.errors import InvalidModelError
 
@@ -54,6 +54,26 @@ def default_opset(owner: ModelProto | FunctionProto) -> int | None:
     if isinstance(owner, ModelProto) and owner.ir_version < 3:
         return 1
     return None
+
+
+def learning_version(owner: ModelProto | FunctionProto) -> int | None:
+    """Return the version of ai.onnx.ml that a model or a function imports; None without it."""
+    return next(
+        (int(entry.version) for entry in owner.opset_import if entry.domain == LEARNING), None
+    )
+
+
+def set_learning_version(owner: ModelProto | FunctionProto, version: int) -> None:
+    """Import ai.onnx.ml at a version, if it is imported at all."""
+    for entry in owner.opset_import:
+        if entry.domain == LEARNING:
+            entry.version = version
+
+
+def learning_version_of(opset: int) -> int:
+    """Return the version of ai.onnx.ml that onnx released together with an opset."""
+    released = (row[2:4] for row in helper.VERSION_TABLE)
+    return next(version for own, version in sorted(released) if own >= opset)
 
 
 def _listed(values: Iterable[int]) -> str:

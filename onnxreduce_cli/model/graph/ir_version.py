@@ -22,7 +22,7 @@ from onnx import (
 
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.graph.dead_values import DeadValues
-from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, is_default
 from onnxreduce_cli.model.graph.imports import unread_imports
 from onnxreduce_cli.model.graph.scope import Scope
 
@@ -81,6 +81,7 @@ def choose(
     scopes: Sequence[Scope],
     opset: int,
     dead: DeadValues | None = None,
+    learned: int | None = None,
 ) -> tuple[int, str]:
     """Return the IR version that a model gets at an opset, and why it is not the opset's own.
 
@@ -92,6 +93,7 @@ def choose(
         opset: the opset of the default domain that it gets.
         dead: the initializers and nodes that are removed; None while that is not known: then the
             dtypes of tensors are not considered.
+        learned: the version of ai.onnx.ml that it gets; None for its own.
 
     Returns:
         the number, and the feature that needs it; empty where the opset or the user decides.
@@ -103,7 +105,7 @@ def choose(
         if model.ir_version < IMPORTS and opset > 1:
             raise _misread(model.ir_version, (IMPORTS, f"the import of opset {opset}"))
         return model.ir_version, ""
-    needed = max(_features(model, scopes, dead), key=_number)
+    needed = max(_features(model, scopes, dead, learned), key=_number)
     overridable, constant = _initializers(model, scopes)
     if wanted == "auto":
         own = least_for_opset(opset)
@@ -129,12 +131,13 @@ def _misread(wanted: int, needed: Feature) -> ConversionError:
 
 
 def _features(
-    model: ModelProto, scopes: Sequence[Scope], dead: DeadValues | None
+    model: ModelProto, scopes: Sequence[Scope], dead: DeadValues | None, learned: int | None
 ) -> Iterator[Feature]:
     yield IMPORTS, "operator set imports"
     unread = unread_imports(model)
     for entry in model.opset_import:
-        key = (entry.domain, entry.version)
+        version = learned if entry.domain == LEARNING and learned is not None else entry.version
+        key = (entry.domain, version)
         if is_default(entry.domain) or entry.domain in unread:
             continue
         if key in helper.OP_SET_ID_VERSION_MAP:

@@ -345,8 +345,12 @@ def _limits(use: NodeUse, index: int) -> Iterator[Any]:
         yield from _BY_ATTRIBUTES[op_type](use)
     for name in _LEARNED.get(op_type, ()):
         known = use.attribute(name)
-        if known is not None:
+        if known is None:
+            continue
+        if known.type != AttributeProto.TENSOR:
             yield from (*known.floats, *known.ints) or (known.f,)
+        elif known.t.data_type != TensorProto.STRING and math.prod(known.t.dims) <= _FEW:
+            yield from numpy_helper.to_array(known.t).reshape(-1).tolist()
 
 
 def _of_hard_sigmoid(use: NodeUse) -> Iterator[float]:
@@ -407,7 +411,8 @@ _BY_ATTRIBUTES: dict[str, Callable[[NodeUse], Iterator[Any]]] = {
 #: Operators of ai.onnx.ml, by their attributes with what inputs are compared with.
 _LEARNED = {
     "Binarizer": ("threshold",),
-    "LabelEncoder": ("keys_int64s", "keys_floats"),
-    "TreeEnsembleClassifier": ("nodes_values",),
-    "TreeEnsembleRegressor": ("nodes_values",),
+    "LabelEncoder": ("keys_int64s", "keys_floats", "keys_tensor"),
+    "TreeEnsemble": ("nodes_splits", "membership_values"),
+    "TreeEnsembleClassifier": ("nodes_values", "nodes_values_as_tensor"),
+    "TreeEnsembleRegressor": ("nodes_values", "nodes_values_as_tensor"),
 }

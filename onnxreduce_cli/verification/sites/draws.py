@@ -11,6 +11,7 @@ from onnx import NodeProto, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
@@ -53,6 +54,12 @@ _HALVINGS = 64
 
 #: The number of choices of unfixed dimensions that are tried for one run.
 _TRIES = 40
+
+#: How many rows nodes of ai.onnx.ml get where that is free, and the share of elements that lie on
+#: their keys and thresholds.
+_ROWS = 64
+_ON_VALUES = 0.8
+_LEARNED_TENSORS = ("keys_tensor", "nodes_values_as_tensor", "nodes_splits", "membership_values")
 
 #: The runs: the number of the shapes, where dimensions are not fixed, and the value profile.
 _RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
@@ -137,6 +144,55 @@ def fit_regions(pair: Pair, feeds: dict[str, Any], rng: RandomArrays) -> None:
             size = np.array([width, height]) / (1.0 if scale is None else scale.f)
             corners = ends.reshape(2, -1, 2) * size
             feeds[name] = np.concatenate([*corners], axis=1).astype(region.dtype)
+
+
+def fit_learned(pair: Pair, feeds: dict[str, Any], rng: RandomArrays) -> None:
+    """Let inputs of ai.onnx.ml lie on keys and thresholds, and beside them, in many rows."""
+    declared = {item.name: item.type.tensor_type.shape.dim for item in pair.reference.graph.input}
+    for node in pair.reference.graph.node:
+        name = node.input[0] if node.domain == LEARNING else ""
+        array = feeds.get(name)
+        if not isinstance(array, np.ndarray) or not array.size:
+            continue
+        values = _learned_values(node, array)
+        if not len(values):
+            continue
+        features = attributes.find(node, "nodes_featureids")
+        least = (_ROWS, 1 if features is None else max(features.ints, default=0) + 1)
+        shape = [
+            size if dim.HasField("dim_value") else max(size, few)
+            for size, dim, few in zip(array.shape, declared[name], least, strict=False)
+        ]
+        shape += array.shape[len(shape) :]
+        drawn = rng.choice(array.reshape(-1), (*shape,))
+        feeds[name] = np.where(
+            rng.random((*shape,)) < _ON_VALUES, rng.choice(values, (*shape,)), drawn
+        )
+
+
+def _learned_values(node: NodeProto, array: Any) -> Any:
+    """Return the keys or thresholds of a node, as elements of its input; none where it has none."""
+    found: list[Any] = []
+    for item in node.attribute:
+        texts = item.name in ("classes_strings", "keys_strings")
+        if texts and array.dtype == object:
+            found += [text.decode(errors="replace") for text in item.strings]
+        elif texts:
+            found += range(-1, len(item.strings) + 1)
+        elif item.name in ("keys_int64s", "keys_floats", "nodes_values"):
+            found += [*item.ints, *item.floats]
+        elif item.name in _LEARNED_TENSORS:
+            held = numpy_helper.to_array(item.t).reshape(-1).tolist()
+            found += [text.decode() if isinstance(text, bytes) else text for text in held]
+    if array.dtype.kind not in "fi":
+        return np.array(found, object) if array.dtype == object else ()
+    values = np.array(found, np.float64)
+    if array.dtype.kind == "i":
+        values = np.floor(values[np.isfinite(values)])
+        return np.concatenate([values - 1, values, values + 1]).astype(array.dtype)
+    values = values.astype(array.dtype)
+    beside = [np.nextafter(values, array.dtype.type(end)) for end in (-np.inf, np.inf)]
+    return np.concatenate([values, *beside, np.full(1 + len(values) // 4, np.nan, array.dtype)])
 
 
 def fit_signs(pair: Pair, feeds: dict[str, Any]) -> None:

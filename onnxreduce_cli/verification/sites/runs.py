@@ -24,6 +24,7 @@ from onnxreduce_cli.verification.running.runtime import Runner
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.sites.draws import (
     fit_integers,
+    fit_learned,
     fit_regions,
     fit_shapes,
     fit_signs,
@@ -146,6 +147,7 @@ def _wanted(
             fit_regions(pair, feeds, rng)
             fit_signs(pair, feeds)
             fit_integers(pair, feeds)
+            fit_learned(pair, feeds, rng)
             return feeds
 
         yield InputRequest(values, choices, draw, times)

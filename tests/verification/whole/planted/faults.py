@@ -14,6 +14,7 @@ _SOFT = (
 )
 _SOFT_WEIGHTS = "W[32,32] c[32] V[32,6]"
 _ML = '"" : 18, "ai.onnx.ml" : 3'
+_ML_5 = '"" : 18, "ai.onnx.ml" : 5'
 
 
 def _negated(name: str, *place: int) -> Any:
@@ -613,6 +614,18 @@ FAULTS = (
         opsets=_ML,
     ),
     swap("threshold of a tree", "float[N,2] x => float[N,1] y", _TREE, "37.5", "38.0", opsets=_ML),
+    swap(
+        "member of a set of a tree",
+        "float[N,2] x => float[N,1] y",
+        "y = ai.onnx.ml.TreeEnsemble <n_targets = 1, tree_roots = [0], nodes_modes = uint8[1] {6}, "
+        "nodes_featureids = [1], nodes_splits = float[1] {0.0}, nodes_truenodeids = [0], "
+        "nodes_trueleafs = [1], nodes_falsenodeids = [1], nodes_falseleafs = [1], "
+        "leaf_targetids = [0, 0], leaf_weights = float[2] {1.0, 2.0}, "
+        "membership_values = float[2] {37.0, 41.0}> (x)",
+        "41.0",
+        "42.0",
+        opsets=_ML_5,
+    ),
     Pair(
         "bias in float16",
         "float16[N,4] x => float16[N,4] y",
