@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from onnxreduce_cli.model.graph.values import is_float
+from onnxreduce_cli.verification.compare.in_double import NotInDoubleError, in_double
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import Runner
 from onnxreduce_cli.verification.running.source import ModelSource
-from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 
 Array = npt.NDArray[Any]
 

@@ -10,12 +10,12 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.report.verify import verify_text
+from onnxreduce_cli.verification.compare.in_double import NotInDoubleError, in_double
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.equivalence import verify
-from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 from onnxreduce_cli.verification.whole.rounding import Rounding
 from tests.support import model
 
