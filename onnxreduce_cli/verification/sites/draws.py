@@ -12,7 +12,7 @@ from onnx import NodeProto, numpy_helper
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import LEARNING
-from onnxreduce_cli.model.graph.values import Dims
+from onnxreduce_cli.model.graph.values import Dims, is_float
 from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
@@ -28,6 +28,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
 from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 from onnxreduce_cli.verification.running.runtime import NumpyRunner, Runner
 from onnxreduce_cli.verification.running.single_node import single_node_model
+from onnxreduce_cli.verification.sites.ties import rounds_products
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
@@ -60,6 +61,9 @@ _TRIES = 40
 _ROWS = 64
 _ON_VALUES = 0.8
 _LEARNED_TENSORS = ("keys_tensor", "nodes_values_as_tensor", "nodes_splits", "membership_values")
+
+#: The least and the greatest scale that is drawn.
+_SCALES = (2.0**-8, 8.0)
 
 #: The runs: the number of the shapes, where dimensions are not fixed, and the value profile.
 _RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
@@ -193,6 +197,19 @@ def _learned_values(node: NodeProto, array: Any) -> Any:
     values = values.astype(array.dtype)
     beside = [np.nextafter(values, array.dtype.type(end)) for end in (-np.inf, np.inf)]
     return np.concatenate([values, *beside, np.full(1 + len(values) // 4, np.nan, array.dtype)])
+
+
+def fit_scales(pair: Pair, feeds: dict[str, Any]) -> None:
+    """Make drawn scales of quantized tensors positive and finite, in place.
+
+    Calibration gives no others, and definitions do not say in which order scales are multiplied.
+    """
+    if not rounds_products(pair):
+        return
+    for name, array in feeds.items():
+        if is_float(array.dtype):
+            finite = np.where(np.isfinite(array), np.abs(array), np.ones_like(array))
+            feeds[name] = np.clip(finite.astype(np.float64), *_SCALES).astype(array.dtype)
 
 
 def fit_signs(pair: Pair, feeds: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ from onnxreduce_cli.verification.sites.site_runners import (
     open_runners,
     worker_failure,
 )
+from onnxreduce_cli.verification.sites.ties import excuse_ties, remark, rounds_products
 
 #: For replacements that compute in another way, in one executor and between two.
 _COMPUTED = Tolerance()
@@ -108,6 +109,7 @@ def _compared(pair: Pair, seed: int) -> PairResult:
             found.unchecked = f"no executor can run {what}: {why}"
             return found
     names = list(sources[Side.REFERENCE].outputs)
+    ties: list[int] = []
 
     def complete(runs: Iterable[Run]) -> Iterator[Run]:
         for run in add_worker_outcomes(runs, runners, names):
@@ -115,6 +117,9 @@ def _compared(pair: Pair, seed: int) -> PairResult:
                 from onnxreduce_cli.verification.sites.stabler import excuse_overflows
 
                 run.outcomes = excuse_overflows(pair, run.feeds, run.outcomes)
+            if rounds_products(pair):
+                run.outcomes, moved = excuse_ties(pair, run.feeds, run.outcomes)
+                ties.append(moved)
             yield run
 
     try:
@@ -139,7 +144,15 @@ def _compared(pair: Pair, seed: int) -> PairResult:
         found.unchecked = f"as converted: {after}"
     elif before:
         found.remarks.append(f"before the conversion, {before}")
+    _add_ties(found, max(ties, default=0))
     return found
+
+
+def _add_ties(found: PairResult, number: int) -> None:
+    if number:
+        # What is rounded to whole numbers has a last place of 1.
+        found.errors += Errors(max_abs=1.0, max_ulp=1, bit_exact=False)
+        found.remarks.append(remark(number))
 
 
 def _take(found: PairResult, judgement: Judgement, values: str) -> bool:

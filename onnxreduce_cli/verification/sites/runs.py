@@ -26,6 +26,7 @@ from onnxreduce_cli.verification.sites.draws import (
     fit_integers,
     fit_learned,
     fit_regions,
+    fit_scales,
     fit_shapes,
     fit_signs,
     input_plan,
@@ -146,6 +147,7 @@ def _wanted(
             fit_shapes(pair, feeds, rng)
             fit_regions(pair, feeds, rng)
             fit_signs(pair, feeds)
+            fit_scales(pair, feeds)
             fit_integers(pair, feeds)
             fit_learned(pair, feeds, rng)
             return feeds
