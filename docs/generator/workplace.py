@@ -25,6 +25,7 @@ COPIES = {
     "export.onnx": EXPORTS / "dyn_vit.onnx",
     "detector.onnx": EXPORTS / "dyn_unet.onnx",
     "large.onnx": EXPORTS / "dyn_resnet.onnx",
+    "quantized.onnx": ROOT / "tests" / "data" / "quantized" / "cnn_static.onnx",
     "old.onnx": SAMPLES / "attention_opset13.onnx",
 }
 

@@ -29,7 +29,8 @@ def in_qdq(source: ModelProto, opset: int, inputs: dict[str, Any], operator: str
     conversion = Conversion(result, opset, Options(expand=(source.graph.node[0].op_type,)))
     assert not conversion.blockers, conversion.blockers
     report = check_sites(conversion)
-    assert report.ok and not report.unchecked, report
+    assert report.ok, report
+    assert not report.unchecked
     conversion.apply()
     before, after = run(source, inputs), run(result, inputs)
     for name, value in before.items():
