@@ -161,7 +161,7 @@ class Context(NodeFacts):
         node = self._workspace.drafts.node.add()
         node.CopyFrom(self.node)
         if op_type is not None:
-            node.op_type = op_type
+            node.op_type, node.domain = op_type, ""
         unwanted = (*drop, *values)
         if keep is not None:
             unwanted += tuple(item.name for item in node.attribute if item.name not in keep)

@@ -14,7 +14,7 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, blocker_lines
-from onnxreduce_cli.model.graph.domains import MICROSOFT, learning_version
+from onnxreduce_cli.model.graph.domains import MICROSOFT, learning_version, operator_name
 from onnxreduce_cli.model.graph.edit import outer_constants
 from onnxreduce_cli.model.graph.scope import (
     Scope,
@@ -227,7 +227,7 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         before,
         before if plan.blocked else _nodes_after(plan),
         tuple(_near_misses(plan)),
-        _foreign(model, scopes),
+        _foreign(model, scopes, {id(site.node) for site in plan.sites if site.blocked is None}),
         lacking=_lacking(plan.request.options.expand, scopes),
         ml_opset=learning_version(model),
         target_ml_opset=plan.ml_opset,
@@ -236,14 +236,24 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
 
 def _lacking(expand: Collection[str], scopes: Sequence[Scope]) -> tuple[str, ...]:
     lacking = set(expand)
-    return tuple(sorted(lacking.difference(*(it.op_types for it in scopes)))) if lacking else ()
+    if lacking:
+        nodes = [node for scope in scopes for node in scope.nodes]
+        lacking -= {item for node in nodes for item in (operator_name(node), node.domain)}
+    return tuple(sorted(lacking))
 
 
-def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int], ...]:
+def _foreign(
+    model: ModelProto, scopes: Sequence[Scope], replaced: Collection[int]
+) -> tuple[tuple[str, int], ...]:
     if all(entry.domain != MICROSOFT for entry in model.opset_import):
         return ()
     own = {function_key(function) for function in model.functions}
-    nodes = (node for scope in scopes for node in scope.nodes if node.domain == MICROSOFT)
+    nodes = (
+        node
+        for scope in scopes
+        for node in scope.nodes
+        if node.domain == MICROSOFT and id(node) not in replaced
+    )
     found = Counter(node.op_type for node in nodes if called_key(node) not in own)
     return tuple(found.items())
 

@@ -18,13 +18,19 @@ from onnxreduce_cli.engine.emulation import may_loop
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
-from onnxreduce_cli.model.graph.domains import LEARNING, is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default, operator_name
 from onnxreduce_cli.model.graph.edit import Constants
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.graph.values import kind_of
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body_writer, next_step
+from onnxreduce_cli.steps.dispatch import (
+    BODY_OPSET,
+    NextStep,
+    body_writer,
+    expandable_operators,
+    next_step,
+)
 from onnxreduce_cli.steps.type_constraints import fit_types
 
 if TYPE_CHECKING:
@@ -337,7 +343,7 @@ class NodeConverter:
             learned.take(context)
             return _CrossedBoundary(context, context.description, learned.opset, expanded, tried)
         if not is_default(node.domain):
-            return None
+            return self._without_domain(site, scope, node, opset, expanded, tried)
         target = self._request.target
         op_type = node.op_type
         # What is expanded in several steps does not go up again between them.
@@ -361,6 +367,36 @@ class NodeConverter:
             if not context.unchanged:
                 return _CrossedBoundary(context, "", target, expanded, tried)
         return None
+
+    def expands_domain(self, node: NodeProto) -> bool:
+        """Return whether a node of ONNX Runtime's domain is to be written in the default domain."""
+        if node.domain != MICROSOFT:
+            return False
+        expand, name = self._request.options.expand, operator_name(node)
+        if name in expand or MICROSOFT in expand:
+            return True
+        runtime = self._request.runtime
+        return (
+            runtime is not None
+            and runtime.answer(MICROSOFT, node.op_type, 1).value == "not taken"
+            and name in expandable_operators()
+        )
+
+    def _without_domain(
+        self,
+        site: Site,
+        scope: Scope,
+        node: NodeProto,
+        opset: int,
+        expanded: Mapping[str, int],
+        tried: AttemptedRewrites,
+    ) -> _CrossedBoundary | None:
+        """Write a node of another domain in the default one; None if that is not wanted."""
+        if not self.expands_domain(node):
+            return None
+        context = self._context(site, scope, node, opset, opset)
+        description = body_writer(MICROSOFT)(context)
+        return _CrossedBoundary(context, description, opset, expanded, tried)
 
     def _expand(self, context: Context, expanded: Mapping[str, int]) -> str:
         """Replace a node that is to be expanded by others, and return a description.

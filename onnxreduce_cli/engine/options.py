@@ -47,7 +47,8 @@ class Options:
         runtime: the runtime that the model is for, as ``"onnxruntime==1.8"``; None for any.
         allow_ops: the only operators that may be left, ``"Resize@11-"`` where at some opsets only;
             all if empty.
-        expand: operators to replace by their function bodies.
+        expand: operators to replace by their function bodies; "com.microsoft" for all of ONNX
+            Runtime's own.
         contract: operators, or groups of them, that replace the nodes written out for them.
         ir_version: the IR version of a model that changes: ``"auto"`` for the one that the opset
             came with, or the least that the model needs; ``"keep"`` for its own; else a number.

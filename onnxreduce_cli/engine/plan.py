@@ -18,7 +18,7 @@ from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.dead_values import DeadValues, dead_values
-from onnxreduce_cli.model.graph.domains import LEARNING, is_default, learning_version
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default, learning_version
 from onnxreduce_cli.model.graph.imports import unread_everywhere
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS, choose
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
@@ -135,7 +135,7 @@ class SitePlan:
             if op_type in self.request.options.expand
             or self.converter.affects(op_type, scope.opset)
         }
-        calls = self.facts.calls
+        calls, expands = self.facts.calls, self.converter.expands_domain
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
             taken = contracted.get(id(node))
             if taken is not None:
@@ -146,7 +146,8 @@ class SitePlan:
             called = op_type in calls.op_types and calls.function_of(node) is not None
             if self._ended:
                 return
-            if op_type in affected and is_default(node.domain) and not called:
+            changes = op_type in affected if is_default(node.domain) else expands(node)
+            if changes and not called:
                 self._plan_node(scope, node, scope.opset)
 
     def _plan_learning(self) -> None:
@@ -197,7 +198,9 @@ class SitePlan:
             imports[LEARNING] = self.request.learning_target(imports[LEARNING])
         planned = {id(site.node): site for site in self.sites if site.node.domain == LEARNING}
         for scope, node in self._nodes_of_other_domains():
-            if self.facts.calls.function_of(node) is not None:
+            if self.facts.calls.function_of(node) is not None or self.converter.expands_domain(
+                node
+            ):
                 continue
             site = planned.get(id(node)) or Site(scope, node, result=[node])
             if site.blocked is not None:
@@ -303,8 +306,18 @@ class SitePlan:
         # A runtime may refuse an import that it does not know, though no node uses it.
         if not self.changes_nothing or self.request.runtime is not None:
             self.unread = unread_everywhere(self.input.model, self.input.scopes)
+            self._note_unread_domain()
         if not self.blocked:
             self.constants = self._new_constants()
+
+    def _note_unread_domain(self) -> None:
+        """Note that the import of ONNX Runtime's domain goes once none of its nodes is left."""
+        replaced = {id(site.node) for site in self.sites if site.blocked is None}
+        left = [node for _, node in self._nodes_of_other_domains() if id(node) not in replaced]
+        if all(node.domain != MICROSOFT for node in left):
+            for entry in self.input.model.opset_import:
+                if entry.domain == MICROSOFT:
+                    self.unread[MICROSOFT] = entry.version
 
     @property
     def changes_nothing(self) -> bool:

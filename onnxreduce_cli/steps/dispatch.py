@@ -12,7 +12,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context, EmittedNode
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.graph.domains import LEARNING
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, operator_name
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
@@ -183,6 +183,8 @@ def body_writer(op_type: str) -> Callable[[Context], str]:
     """
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
+    if op_type == MICROSOFT:
+        return _write_without_domain
     replace_by_body = BODIES.get(op_type)
     if replace_by_body is not None:
         return replace_by_body
@@ -203,6 +205,17 @@ def body_writer(op_type: str) -> Callable[[Context], str]:
     return partial(_write_as_before, op_type)
 
 
+def _write_without_domain(context: Context) -> str:
+    """Replace a node of com.microsoft by operators of the default domain."""
+    name = operator_name(context.node)
+    if name not in expandable_operators():
+        raise Blocked(
+            f"nothing is known to compute what {name} does in the default domain",
+            "export the model without ONNX Runtime's optimisations",
+        )
+    return body_writer(name)(context)
+
+
 @cache
 def expandable_operators() -> tuple[str, ...]:
     """Return the operators that can be replaced by others: see `body_writer`."""
@@ -214,7 +227,12 @@ def expandable_operators() -> tuple[str, ...]:
         for (op_type, boundary, direction), step in STEPS.items()
         if direction == "down" and step.apply and schemas.versions(op_type)[:1] == (boundary,)
     }
-    return tuple(sorted(came | BODIES.keys()))
+    of_domains = {
+        op_type
+        for op_type, found in ALTERNATIVES.items()
+        if "." in op_type and any("any" in item.forms for item in found)
+    }
+    return tuple(sorted(came | BODIES.keys() | of_domains))
 
 
 def alternatives(op_type: str, form: str) -> Iterator[Alternative]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from onnx import FunctionProto, ModelProto, OperatorSetIdProto, helper
+from onnx import FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, helper
 
 from onnxreduce_cli.errors import InvalidModelError
 
@@ -21,6 +21,11 @@ UNKNOWN_DOMAIN = "onnxreduce.unknown"
 def is_default(domain: str) -> bool:
     """Return whether `domain` names the default operator set, which has two spellings."""
     return domain in DEFAULT_DOMAINS
+
+
+def operator_name(node: NodeProto) -> str:
+    """Return a node's operator, with its domain where that is not the default one."""
+    return node.op_type if is_default(node.domain) else f"{node.domain}.{node.op_type}"
 
 
 def default_imports(owner: ModelProto | FunctionProto) -> list[OperatorSetIdProto]:

@@ -47,6 +47,8 @@ def ranks(node: NodeProto, first_input: int | None) -> tuple[int, ...]:
     if (node.domain, node.op_type) == (LEARNING, "ArrayFeatureExtractor"):
         # A vector counts as a matrix of one row.
         return () if first_input is None else (max(first_input, 2),)
+    if (node.domain, node.op_type) == (MICROSOFT, "MatMulNBits"):
+        return () if first_input is None else (first_input,)  # Its weights are a matrix.
     return _RANKS.get((node.domain, node.op_type), ())
 
 
