@@ -51,6 +51,26 @@ def test_qdq_agrees_within_a_quantum(onnxreduce, tmp_path: Path, name: str, opse
         assert np.abs(before - after).max() <= quantum(source)
 
 
+@pytest.mark.parametrize("opset", [13, 17, 21])
+@pytest.mark.parametrize("name", [*STATIC, "encoder_int4", "bert_int4", "mobilenet_fused"])
+def test_no_operators_of_onnx_runtime_are_left(
+    onnxreduce, tmp_path: Path, name: str, opset: int
+) -> None:
+    source, result = MODELS / f"{name}.onnx", tmp_path / "standard.onnx"
+    held = {*op_types(onnx.load(source))}
+    names = [op_type for op_type in PRODUCTS if op_type in held] + ["com.microsoft"]
+    options = [item for op_type in names for item in ("--expand", op_type)]
+    ended = onnxreduce("convert", source, "-o", result, "--opset", opset, *options)
+    assert ended.code == 0, ended.err
+    converted = onnx.load(result)
+    assert "com.microsoft" not in {item.domain for item in converted.opset_import}
+    assert not any(node.domain for node in converted.graph.node)
+    inputs = dict(np.load(MODELS / f"{name.partition('_')[0]}.npz"))
+    most = quantum(source) if name in STATIC else 1e-5
+    for before, after in zip(run(source, inputs), run(result, inputs), strict=True):
+        assert np.abs(before - after).max() <= most
+
+
 @pytest.mark.parametrize("name", ["encoder_dynamic", "resnet_qdq"])
 @pytest.mark.parametrize("opset", [13, 17])
 def test_other_formats_stay_as_they_are(onnxreduce, tmp_path: Path, name: str, opset: int) -> None:

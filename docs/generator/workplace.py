@@ -26,6 +26,7 @@ COPIES = {
     "detector.onnx": EXPORTS / "dyn_unet.onnx",
     "large.onnx": EXPORTS / "dyn_resnet.onnx",
     "quantized.onnx": ROOT / "tests" / "data" / "quantized" / "cnn_static.onnx",
+    "int4.onnx": ROOT / "tests" / "data" / "quantized" / "encoder_int4.onnx",
     "old.onnx": SAMPLES / "attention_opset13.onnx",
 }
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime as ort
 from onnxruntime.quantization import (
     CalibrationDataReader,
     QuantFormat,
@@ -18,6 +20,7 @@ from onnxruntime.quantization import (
     quantize_dynamic,
     quantize_static,
 )
+from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
 FOLDER = Path(__file__).parent
 
@@ -34,7 +37,10 @@ class OneInput(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime has 
 
 
 def make(name: str, export: str, inputs: str) -> None:
-    """Write NAME_static.onnx, NAME_qdq.onnx, NAME_dynamic.onnx and NAME.npz."""
+    """Write NAME_static.onnx, NAME_qdq.onnx, NAME_dynamic.onnx, NAME_int4.onnx and NAME.npz.
+
+    NAME_fused.onnx is the dynamic one as ONNX Runtime saves it with its extended optimisations.
+    """
     feeds = dict(np.load(inputs))
     shutil.copy(inputs, FOLDER / f"{name}.npz")
     for kind, form in (("static", QuantFormat.QOperator), ("qdq", QuantFormat.QDQ)):
@@ -48,6 +54,13 @@ def make(name: str, export: str, inputs: str) -> None:
             weight_type=QuantType.QInt8,
         )
     quantize_dynamic(export, FOLDER / f"{name}_dynamic.onnx")
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(FOLDER / f"{name}_fused.onnx")
+    ort.InferenceSession(str(FOLDER / f"{name}_dynamic.onnx"), options)
+    quantizer = MatMulNBitsQuantizer(onnx.load(export), block_size=16, is_symmetric=False)
+    quantizer.process()
+    quantizer.model.save_model_to_file(str(FOLDER / f"{name}_int4.onnx"), False)
 
 
 if __name__ == "__main__":
