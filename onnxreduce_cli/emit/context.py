@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value, fill, require_operator
 from onnxreduce_cli.emit.node_facts import Array, Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.graph import attributes
-from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.domains import MICROSOFT, is_default
 from onnxreduce_cli.model.graph.edit import reference_node
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import ValueType, numpy_dtype, tensor_type
@@ -161,7 +161,9 @@ class Context(NodeFacts):
         node = self._workspace.drafts.node.add()
         node.CopyFrom(self.node)
         if op_type is not None:
-            node.op_type, node.domain = op_type, ""
+            node.op_type = op_type
+            if node.domain == MICROSOFT:
+                node.ClearField("domain")
         unwanted = (*drop, *values)
         if keep is not None:
             unwanted += tuple(item.name for item in node.attribute if item.name not in keep)
