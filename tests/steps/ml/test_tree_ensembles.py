@@ -260,9 +260,11 @@ def forests(draw: st.DrawFn) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.newest
 @settings(max_examples=25, deadline=None)
 @given(forests(), st.sampled_from(["SUM", "AVERAGE", "MIN", "MAX"]))
 def test_random_forests_go_up_and_down(forest: dict[str, Any], aggregate: str) -> None:
+    """ONNX Runtime 1.23 computes a TreeEnsemble of several modes in another way."""
     grid = [-1.0, 0.0, 0.25, 0.3, 0.5, 0.75, 1e30, np.nan]
     x = np.array([[a, b] for a in grid for b in grid], np.float32)
     made = regressor(aggregate_function=aggregate, **forest)
