@@ -51,8 +51,12 @@ def test_qdq_agrees_within_a_quantum(onnxreduce, tmp_path: Path, name: str, opse
         assert np.abs(before - after).max() <= quantum(source)
 
 
+#: A dynamic model; ONNX Runtime 1.23 has no ConvInteger of its int8.
+FUSED = pytest.param("mobilenet_fused", marks=pytest.mark.newest)
+
+
 @pytest.mark.parametrize("opset", [13, 17, 21])
-@pytest.mark.parametrize("name", [*STATIC, "encoder_int4", "bert_int4", "mobilenet_fused"])
+@pytest.mark.parametrize("name", [*STATIC, "encoder_int4", "bert_int4", FUSED])
 def test_no_operators_of_onnx_runtime_are_left(
     onnxreduce, tmp_path: Path, name: str, opset: int
 ) -> None:
