@@ -14,7 +14,7 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, blocker_lines
-from onnxreduce_cli.model.graph.domains import MICROSOFT, learning_version, operator_name
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, imported_version, operator_name
 from onnxreduce_cli.model.graph.edit import outer_constants
 from onnxreduce_cli.model.graph.scope import (
     Scope,
@@ -229,7 +229,7 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         tuple(_near_misses(plan)),
         _foreign(model, scopes, {id(site.node) for site in plan.sites if site.blocked is None}),
         lacking=_lacking(plan.request.options.expand, scopes),
-        ml_opset=learning_version(model),
+        ml_opset=imported_version(model, LEARNING),
         target_ml_opset=plan.ml_opset,
     )
 
@@ -245,7 +245,7 @@ def _lacking(expand: Collection[str], scopes: Sequence[Scope]) -> tuple[str, ...
 def _foreign(
     model: ModelProto, scopes: Sequence[Scope], replaced: Collection[int]
 ) -> tuple[tuple[str, int], ...]:
-    if all(entry.domain != MICROSOFT for entry in model.opset_import):
+    if imported_version(model, MICROSOFT) is None:
         return ()
     own = {function_key(function) for function in model.functions}
     nodes = (

@@ -18,7 +18,7 @@ from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.dead_values import DeadValues, dead_values
-from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default, learning_version
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, imported_version, is_default
 from onnxreduce_cli.model.graph.imports import unread_everywhere
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS, choose
 from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
@@ -61,7 +61,7 @@ class SitePlan:
         self.request = request
         self.facts = model_input.facts.extended()
         self.soundness = Soundness(model_input.facts)
-        own = learning_version(model_input.model)
+        own = imported_version(model_input.model, LEARNING)
         self.ml_opset = own if own is None else request.learning_target(own)
         self.ir_version, self.ir_version_reason = choose(
             request.options.ir_version,
@@ -135,7 +135,10 @@ class SitePlan:
             if op_type in self.request.options.expand
             or self.converter.affects(op_type, scope.opset)
         }
-        calls, expands = self.facts.calls, self.converter.expands_domain
+        calls = self.facts.calls
+        expands = self.request.runtime is not None or any(
+            item.startswith(MICROSOFT) for item in self.request.options.expand
+        )
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
             taken = contracted.get(id(node))
             if taken is not None:
@@ -143,17 +146,19 @@ class SitePlan:
                 self.soundness.refuse_contradictions(alone)
                 self.sites += [taken] if taken.node is node else []
                 continue
-            called = op_type in calls.op_types and calls.function_of(node) is not None
             if self._ended:
                 return
-            changes = op_type in affected if is_default(node.domain) else expands(node)
-            if changes and not called:
+            if op_type in calls.op_types and calls.function_of(node) is not None:
+                continue
+            if (op_type in affected and is_default(node.domain)) or (
+                expands and self.converter.expands_domain(node)
+            ):
                 self._plan_node(scope, node, scope.opset)
 
     def _plan_learning(self) -> None:
         """Plan the nodes of ai.onnx.ml in each scope whose version of it changes."""
         for scope in self.input.scopes:
-            own = learning_version(scope.function or self.input.model)
+            own = imported_version(scope.function or self.input.model, LEARNING)
             if own is None or own == self.request.learning_target(own):
                 continue
             for node in scope.nodes:
@@ -312,12 +317,13 @@ class SitePlan:
 
     def _note_unread_domain(self) -> None:
         """Note that the import of ONNX Runtime's domain goes once none of its nodes is left."""
+        version = imported_version(self.input.model, MICROSOFT)
+        if version is None:
+            return
         replaced = {id(site.node) for site in self.sites if site.blocked is None}
-        left = [node for _, node in self._nodes_of_other_domains() if id(node) not in replaced]
+        left = (node for _, node in self._nodes_of_other_domains() if id(node) not in replaced)
         if all(node.domain != MICROSOFT for node in left):
-            for entry in self.input.model.opset_import:
-                if entry.domain == MICROSOFT:
-                    self.unread[MICROSOFT] = entry.version
+            self.unread[MICROSOFT] = version
 
     @property
     def changes_nothing(self) -> bool:
@@ -343,7 +349,7 @@ class SitePlan:
         """Each model or function that imports ai.onnx.ml, with the version before and after."""
         owners: list[ModelProto | FunctionProto] = [self.input.model, *self.input.model.functions]
         for owner in owners:
-            own = learning_version(owner)
+            own = imported_version(owner, LEARNING)
             if own is not None:
                 yield owner, own, self.request.learning_target(own)
 

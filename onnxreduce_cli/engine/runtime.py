@@ -14,7 +14,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.operator_coverage import operator_coverage
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, learning_version
+from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, imported_version
 from onnxreduce_cli.model.graph.ir_version import Wanted, choose, least_for_opset
 from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.targets.requirement import Target
@@ -177,7 +177,7 @@ def _ir_version(
         least = least_for_opset(opset)
         if model.ir_version <= newest and least <= newest:
             return "auto"
-        own, most = learning_version(model), runtime.ml_version
+        own, most = imported_version(model, LEARNING), runtime.ml_version
         learned = own if own is None or most is None else min(own, most)
         needed, reason = choose("auto", model, facts.scopes, _OLDEST, learned=learned)
         if needed > newest:

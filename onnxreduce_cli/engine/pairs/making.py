@@ -28,8 +28,8 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph import ir_version
 from onnxreduce_cli.model.graph.domains import (
     LEARNING,
+    imported_version,
     is_default,
-    learning_version,
     set_learning_version,
 )
 from onnxreduce_cli.model.graph.random_operators import is_random
@@ -148,7 +148,7 @@ class PairMaker:
         )
         target = self.conversion.target
         opset = site.scope.opset or target  # Of ai.onnx.ml alone, without a default domain.
-        learned = learning_version(site.scope.function or self.conversion.model)
+        learned = imported_version(site.scope.function or self.conversion.model, LEARNING)
         same_operator = [item.op_type for item in parts.after] == [site.node.op_type] or (
             [item.domain for item in parts.after] == [LEARNING]
         )

@@ -61,11 +61,10 @@ def default_opset(owner: ModelProto | FunctionProto) -> int | None:
     return None
 
 
-def learning_version(owner: ModelProto | FunctionProto) -> int | None:
-    """Return the version of ai.onnx.ml that a model or a function imports; None without it."""
-    return next(
-        (int(entry.version) for entry in owner.opset_import if entry.domain == LEARNING), None
-    )
+def imported_version(owner: ModelProto | FunctionProto, domain: str) -> int | None:
+    """Return the version of another domain that a model or a function imports; None without it."""
+    versions = (int(entry.version) for entry in owner.opset_import if entry.domain == domain)
+    return next(versions, None)
 
 
 def set_learning_version(owner: ModelProto | FunctionProto, version: int) -> None:
