@@ -343,7 +343,11 @@ class NodeConverter:
             learned.take(context)
             return _CrossedBoundary(context, context.description, learned.opset, expanded, tried)
         if not is_default(node.domain):
-            return self._without_domain(site, scope, node, opset, expanded, tried)
+            if not self.expands_domain(node):
+                return None
+            context = self._context(site, scope, node, opset, opset)
+            description = body_writer(MICROSOFT)(context)
+            return _CrossedBoundary(context, description, opset, expanded, tried)
         target = self._request.target
         op_type = node.op_type
         # What is expanded in several steps does not go up again between them.
@@ -381,22 +385,6 @@ class NodeConverter:
             and runtime.answer(MICROSOFT, node.op_type, 1).value == "not taken"
             and name in expandable_operators()
         )
-
-    def _without_domain(
-        self,
-        site: Site,
-        scope: Scope,
-        node: NodeProto,
-        opset: int,
-        expanded: Mapping[str, int],
-        tried: AttemptedRewrites,
-    ) -> _CrossedBoundary | None:
-        """Write a node of another domain in the default one; None if that is not wanted."""
-        if not self.expands_domain(node):
-            return None
-        context = self._context(site, scope, node, opset, opset)
-        description = body_writer(MICROSOFT)(context)
-        return _CrossedBoundary(context, description, opset, expanded, tried)
 
     def _expand(self, context: Context, expanded: Mapping[str, int]) -> str:
         """Replace a node that is to be expanded by others, and return a description.
