@@ -63,13 +63,17 @@ def as_products(context: Context) -> None:
     context.replace("Mul", [factor, base], keep=())
 
 
+@instead("Softmax", {"quantized"}, "written with a Max before it, which changes nothing")
 @instead(
     UNARY,
     {"reads an output", "reads a reshaped output"},
     "given a copy, the maximum of it with itself",
 )
 def of_copy(context: Context) -> None:
-    """``Relu(x)``, x being an output of the model too, becomes ``Relu(Max(x, x))``."""
+    """``Relu(x)``, x being an output of the model too, becomes ``Relu(Max(x, x))``.
+
+    What a runtime would join a node with, or overwrite, is another value then.
+    """
     data = context.input(0)
     context.replace(inputs=[context.op.Max(data, data), *context.node.input[1:]])
 

@@ -206,13 +206,6 @@ def over_rows(context: Context) -> None:
     _restore_dims(context, made.output[0], dims, axis)
 
 
-@instead("Softmax", {"quantized"}, "written with a Max before it, which changes nothing")
-def of_greater_of_same(context: Context) -> None:
-    """``Softmax(x)`` becomes ``Softmax(Max(x, x))``."""
-    data = context.input(0)
-    context.replace(inputs=[context.op.Max(data, data)])
-
-
 @instead(SOFTMAX, {"inner axis"}, "written over the last dimension, between Transposes")
 def over_last_axis(context: Context) -> None:
     """``Softmax<axis=1>(x)`` of x of rank 3, at 13 and above, becomes
