@@ -148,6 +148,6 @@ def is_scaled_beside_batch(node: NodeFacts) -> bool:
     output = node.node.output[0]
     readers = node.readers(output) if found else ()
     subtracted = readers and any(
-        reader.op_type in ("Neg", "Sub") and reader.input[-1] == output for reader in readers
+        reader.op_type == "Sub" and reader.input[1] == output for reader in readers
     )
     return found and bool(subtracted or is_scaled_next(node))

@@ -126,14 +126,6 @@ def without_axes(context: Context) -> None:
 
 
 @instead(REDUCE, {"kept dimensions"}, "written with its dimensions dropped, and Unsqueeze")
-def unsqueezed_next(context: Context) -> None:
-    """``ReduceSum<axes=[1]>(x)`` becomes ``Unsqueeze(ReduceSum<axes=[1], keepdims=0>(x), [1])``."""
-    axes, output = _axes_from_front(context), context.node.output[0]
-    made = context.replace(outputs=[context.fresh("dropped")], keepdims=0)
-    value = unsqueezed(context, made.output[0], axes)
-    context.op.Identity(value, outputs=[output])
-
-
 @instead(
     REDUCE, {"scaled beside batch"}, "written with the other keepdims, and Unsqueeze or Squeeze"
 )
@@ -141,13 +133,12 @@ def with_other_keepdims(context: Context) -> None:
     """``ReduceSum<axes=[1]>(x)`` becomes ``Unsqueeze(ReduceSum<axes=[1], keepdims=0>(x), [1])``,
     and ``ReduceSum<axes=[0], keepdims=0>(x)`` ``Squeeze(ReduceSum<axes=[0]>(x), [0])``.
     """
-    if context.value("keepdims", 1):
-        unsqueezed_next(context)
-        return
     axes, output = _axes_from_front(context), context.node.output[0]
-    made = context.replace(outputs=[context.fresh("kept")], keepdims=1)
-    value = squeezed(context, made.output[0], axes)
-    context.op.Identity(value, outputs=[output])
+    hint, keepdims, restored = (
+        ("dropped", 0, unsqueezed) if context.value("keepdims", 1) else ("kept", 1, squeezed)
+    )
+    made = context.replace(outputs=[context.fresh(hint)], keepdims=keepdims)
+    context.op.Identity(restored(context, made.output[0], axes), outputs=[output])
 
 
 @instead(
