@@ -18,6 +18,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.quantization.qdq_form import (
+    PER_AXIS,
     dequantized,
     product,
     quantize_result,
@@ -25,9 +26,6 @@ from onnxreduce_cli.steps.quantization.qdq_form import (
 from onnxreduce_cli.steps.registry import instead
 
 _FORM = "the operator on floats between DequantizeLinear and QuantizeLinear"
-
-#: The opset from which on there may be a scale for each index along an axis.
-_OPSET = 13
 
 #: The dtype of unsigned integers of some bits.
 _OF_BITS: dict[int, int] = {4: TensorProto.UINT4, 8: TensorProto.UINT8}
@@ -50,7 +48,7 @@ def q_linear_pair(context: Context) -> None:
     """``QLinearAdd(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero)`` becomes
     ``QuantizeLinear(Add(DequantizeLinear(a), DequantizeLinear(b)), c_scale, c_zero)``.
     """
-    context = context.at(max(context.op.opset, _OPSET))
+    context = context.at(max(context.op.opset, PER_AXIS))
     op_type = context.node.op_type.removeprefix("QLinear")
     result = context.op.emit(op_type, _input(context, 0), _input(context, 3))
     quantize_result(context, result, context.input(6), context.input(7))
@@ -61,7 +59,7 @@ def q_linear_activation(context: Context) -> None:
     """``QLinearSigmoid(x, x_scale, x_zero, y_scale, y_zero)`` becomes
     ``QuantizeLinear(Sigmoid(DequantizeLinear(x)), y_scale, y_zero)``.
     """
-    context = context.at(max(context.op.opset, _OPSET))
+    context = context.at(max(context.op.opset, PER_AXIS))
     op_type = context.node.op_type.removeprefix("QLinear")
     result = context.op.emit(op_type, _input(context, 0), alpha=context.attribute("alpha"))
     quantize_result(context, result, context.input(3), context.input(4))
@@ -74,7 +72,7 @@ def q_linear_global_average_pool(context: Context) -> None:
     """
     if context.value("channels_last", 0):
         raise Blocked("its channels come last", "export the model with channels first")
-    context = context.at(max(context.op.opset, _OPSET))
+    context = context.at(max(context.op.opset, PER_AXIS))
     result = context.op.GlobalAveragePool(_input(context, 0))
     quantize_result(context, result, context.input(3), context.input(4))
 
@@ -86,7 +84,7 @@ def q_linear_softmax(context: Context) -> None:
     """
     defined = 13 if context.value("opset") >= 13 else 11
     axis = context.value("axis", -1 if defined == 13 else 1)
-    context = context.at(max(context.op.opset, _OPSET))
+    context = context.at(max(context.op.opset, PER_AXIS))
     data = _input(context, 0)
     # Below opset 13 it is over all axes from this one on.
     softmax = context.at(defined if defined < 13 else context.op.opset)
@@ -99,7 +97,7 @@ def q_linear_concat(context: Context) -> None:
     """``QLinearConcat(y_scale, y_zero, x1, x1_scale, x1_zero, ...)`` becomes
     ``QuantizeLinear(Concat(DequantizeLinear(x1), ...), y_scale, y_zero)``.
     """
-    context = context.at(max(context.op.opset, _OPSET))
+    context = context.at(max(context.op.opset, PER_AXIS))
     parts = [_input(context, index) for index in range(2, len(context.node.input), 3)]
     result = context.op.Concat(*parts, axis=context.attribute("axis"))
     quantize_result(context, result, context.input(0), context.input(1))
@@ -111,7 +109,7 @@ def q_gemm(context: Context) -> None:
     ``QuantizeLinear(Gemm(DequantizeLinear(a), DequantizeLinear(b), DequantizeLinear(c, a_scale *
     b_scale)), y_scale, y_zero)``; without y_scale the result stays float.
     """
-    context = context.at(max(context.op.opset, _OPSET))
+    context = context.at(max(context.op.opset, PER_AXIS))
     a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero = (
         context.input(index) for index in range(9)
     )
@@ -237,12 +235,3 @@ def _unpacked(context: Context, packed: Value, bits: int, dims: tuple[int, int])
         numbers = np.stack([numbers & 15, numbers >> 4], axis=-1).reshape(dims[0], -1)
     numbers = np.ascontiguousarray(numbers[:, : dims[1]])
     return context.array(numbers.astype(numpy_dtype(_OF_BITS[bits])), "weights")
-
-
-@instead("com.microsoft.QAttention", {"any"}, "nothing: it blocks")
-def q_attention(context: Context) -> None:
-    """``QAttention`` blocks: its kernels round between the products in ways of their own."""
-    raise Blocked(
-        "its kernels compute attention in an order of their own, which is not exact in others",
-        "quantize the model before ONNX Runtime fuses its attention",
-    )

@@ -25,7 +25,7 @@ from onnxreduce_cli.steps.registry import instead
 _INTRODUCED = 10
 
 #: The opset from which on there may be a scale for each index along an axis.
-_PER_AXIS = 13
+PER_AXIS = 13
 
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
@@ -39,7 +39,7 @@ def q_linear_conv(context: Context) -> None:
     if context.target_opset < _INTRODUCED:
         qlinear_matmul_conv.q_linear_conv(context)
         return
-    context = context.at(max(context.op.opset, _PER_AXIS))
+    context = context.at(max(context.op.opset, PER_AXIS))
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = (
         context.input(index) for index in range(9)
     )
@@ -59,7 +59,7 @@ def q_linear_mat_mul(context: Context) -> None:
     if context.target_opset < _INTRODUCED:
         qlinear_matmul_conv.q_linear_mat_mul(context)
         return
-    context = context.at(max(context.op.opset, _PER_AXIS))
+    context = context.at(max(context.op.opset, PER_AXIS))
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (
         context.input(index) for index in range(8)
     )
