@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cache
+from typing import Any
 
+import numpy as np
 from onnx import (
     AttributeProto,
     FunctionProto,
@@ -78,6 +80,14 @@ def in_double(source: ModelSource, *, noise: bool = False) -> ModelSource:
         model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
     model.ir_version = max(model.ir_version, 8 if noise else 3)
     return ModelSource(model, source.label, base_dir=source.base_dir, generated=True)
+
+
+def input_in_double(value: Any) -> Any:
+    """Return an input of a model for the one `in_double`: float as double, in sequences too."""
+    if isinstance(value, list):
+        return [input_in_double(item) for item in value]
+    is_single = isinstance(value, np.ndarray) and value.dtype == np.float32
+    return value.astype(np.float64) if is_single else value
 
 
 def _imports(model: ModelProto) -> dict[str, int]:

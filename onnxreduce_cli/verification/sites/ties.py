@@ -17,7 +17,11 @@ from onnx import ModelProto, NodeProto
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.text import count
-from onnxreduce_cli.verification.compare.in_double import NotInDoubleError, in_double
+from onnxreduce_cli.verification.compare.in_double import (
+    NotInDoubleError,
+    in_double,
+    input_in_double,
+)
 from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, RunKey, RunOutcome, Side
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.runtime import EXECUTORS, NumpyRunner
@@ -98,8 +102,9 @@ def _ties(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, Array]:
         if node is not None
     }
     wanted = list(dict.fromkeys(item for inputs in names.values() for item in inputs))
+    wide = {name: input_in_double(value) for name, value in feeds.items()}
     try:
-        values = NumpyRunner(model).run(_doubles(feeds), wanted)
+        values = NumpyRunner(model).run(wide, wanted)
     except (CannotRunError, RunFailedError):
         return {}
     found = {}
@@ -109,14 +114,6 @@ def _ties(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, Array]:
             steps = steps / values[inputs[1]].astype(np.float64)
         found[name] = _near_half(steps)
     return found
-
-
-def _doubles(feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """Return inputs with float as double."""
-    return {
-        name: value.astype(np.float64) if getattr(value, "dtype", None) == np.float32 else value
-        for name, value in feeds.items()
-    }
 
 
 def _near_half(steps: Array) -> Array:

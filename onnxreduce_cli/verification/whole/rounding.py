@@ -16,7 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from onnxreduce_cli.model.graph.values import is_float
-from onnxreduce_cli.verification.compare.in_double import NotInDoubleError, in_double
+from onnxreduce_cli.verification.compare.in_double import (
+    NotInDoubleError,
+    in_double,
+    input_in_double,
+)
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
@@ -96,7 +100,7 @@ class Rounding:
         feeds = self._feeds[number]
         if not set(feeds) <= set(source.inputs):
             return None  # In double, inputs with defaults are gone.
-        wide = {name: _widened(value) for name, value in feeds.items()}
+        wide = {name: input_in_double(value) for name, value in feeds.items()}
         runner = self._runner(side, noise)
         try:
             found = None if runner is None else runner.run(wide, [name]).get(name)
@@ -135,11 +139,3 @@ def _near(
     rtol, atol = tolerance.limits(dtype, scale)
     limits = replace(tolerance, rtol=rtol, atol=atol + spread)
     return compare_values(first, second, limits).agree
-
-
-def _widened(value: Any) -> Any:
-    """Return an input with floats as doubles."""
-    if isinstance(value, list):
-        return [_widened(item) for item in value]
-    is_single = isinstance(value, np.ndarray) and value.dtype == np.float32
-    return value.astype(np.float64) if is_single else value
