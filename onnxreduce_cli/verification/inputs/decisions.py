@@ -343,14 +343,20 @@ def _limits(use: NodeUse, index: int) -> Iterator[Any]:
         yield from _LIMITS[op_type]
     elif op_type in _BY_ATTRIBUTES and not index:
         yield from _BY_ATTRIBUTES[op_type](use)
-    for name in _LEARNED.get(op_type, ()):
+    for name in LEARNED.get(op_type, ()):
         known = use.attribute(name)
-        if known is None:
-            continue
-        if known.type != AttributeProto.TENSOR:
-            yield from (*known.floats, *known.ints) or (known.f,)
-        elif known.t.data_type != TensorProto.STRING and math.prod(known.t.dims) <= _FEW:
-            yield from numpy_helper.to_array(known.t).reshape(-1).tolist()
+        if known is not None and math.prod(known.t.dims) <= _FEW:
+            yield from (item for item in elements(known) if not isinstance(item, str))
+
+
+def elements(attribute: AttributeProto) -> list[Any]:
+    """Return what an attribute of `LEARNED` holds: numbers, or texts of a tensor."""
+    if attribute.type == AttributeProto.FLOAT:
+        return [attribute.f]
+    if attribute.type != AttributeProto.TENSOR:
+        return [*attribute.floats, *attribute.ints]
+    held = numpy_helper.to_array(attribute.t).reshape(-1).tolist()
+    return [item.decode() if isinstance(item, bytes) else item for item in held]
 
 
 def _of_hard_sigmoid(use: NodeUse) -> Iterator[float]:
@@ -409,7 +415,7 @@ _BY_ATTRIBUTES: dict[str, Callable[[NodeUse], Iterator[Any]]] = {
 }
 
 #: Operators of ai.onnx.ml, by their attributes with what inputs are compared with.
-_LEARNED = {
+LEARNED = {
     "Binarizer": ("threshold",),
     "LabelEncoder": ("keys_int64s", "keys_floats", "keys_tensor"),
     "TreeEnsemble": ("nodes_splits", "membership_values"),

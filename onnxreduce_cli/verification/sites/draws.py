@@ -14,6 +14,7 @@ from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import LEARNING
 from onnxreduce_cli.model.graph.values import Dims, is_float
 from onnxreduce_cli.verification.errors import RunFailedError
+from onnxreduce_cli.verification.inputs.decisions import LEARNED, elements
 from onnxreduce_cli.verification.inputs.drawing import Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
     LARGE,
@@ -60,7 +61,6 @@ _TRIES = 40
 #: their keys and thresholds.
 _ROWS = 64
 _ON_VALUES = 0.8
-_LEARNED_TENSORS = ("keys_tensor", "nodes_values_as_tensor", "nodes_splits", "membership_values")
 
 #: The least and the greatest scale that is drawn.
 _SCALES = (2.0**-8, 8.0)
@@ -183,11 +183,8 @@ def _learned_values(node: NodeProto, array: Any) -> Any:
             found += [text.decode(errors="replace") for text in item.strings]
         elif texts:
             found += range(-1, len(item.strings) + 1)
-        elif item.name in ("keys_int64s", "keys_floats", "nodes_values"):
-            found += [*item.ints, *item.floats]
-        elif item.name in _LEARNED_TENSORS:
-            held = numpy_helper.to_array(item.t).reshape(-1).tolist()
-            found += [text.decode() if isinstance(text, bytes) else text for text in held]
+        elif item.name in LEARNED.get(node.op_type, ()):
+            found += elements(item)
     if array.dtype.kind not in "fi":
         return np.array(found, object) if array.dtype == object else ()
     values = np.array(found, np.float64)
