@@ -21,11 +21,10 @@ REDUCE_BUT_SUM = (
     "ReduceSumSquare",
 )
 REDUCE = (*REDUCE_BUT_SUM, "ReduceSum")
+SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
 
 #: Beyond every opset that onnx may have.
 _NO_LIMIT = (1 << 31) - 1
-
-SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
 
 
 def newest_opset() -> int:

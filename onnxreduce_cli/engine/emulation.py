@@ -10,7 +10,7 @@ from collections import Counter
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 
 #: How many nodes may replace one, unless it may be emulated.
 MOST_NODES = 128

@@ -17,8 +17,8 @@ from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope, function_label
 from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 from onnxreduce_cli.serializable import Serializable
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 
 #: The Reduce and Softmax family, which the tool is named for.
 FAMILY = (*REDUCE, *SOFTMAX)

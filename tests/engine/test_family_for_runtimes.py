@@ -15,7 +15,7 @@ import onnxreduce_cli
 from lab.predict import hits_of_model
 from onnxreduce_cli import ConversionError
 from onnxreduce_cli.model.types.facts import admit
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.requirement import find_target
 from tests.support import model

@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 
 #: The opsets at which what the family means changed; from each a model goes to all others.
 SIDES = (1, 11, 13, 18)

@@ -9,7 +9,3 @@
 What needs ``--emulate`` is in `emulated_reduce_rank` and `emulated_softmax`, function bodies for
 ``--expand`` are in `function_bodies`, and what runtimes need at one opset is in `alternatives`.
 """
-
-from onnxreduce_cli.schemas import REDUCE as REDUCE
-from onnxreduce_cli.schemas import REDUCE_BUT_SUM as REDUCE_BUT_SUM
-from onnxreduce_cli.schemas import SOFTMAX as SOFTMAX

@@ -24,7 +24,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.model.graph.values import Dims, iinfo, numpy_dtype
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.reduction.reduce_sum_13_others_18 import elementwise_part
 from onnxreduce_cli.steps.reduction.softmax import as_last_axis, restore_shape
 from onnxreduce_cli.steps.registry import instead

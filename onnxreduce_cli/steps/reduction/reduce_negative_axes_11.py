@@ -6,7 +6,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
-from onnxreduce_cli.steps.reduction import REDUCE
+from onnxreduce_cli.schemas import REDUCE
 from onnxreduce_cli.steps.registry import down
 
 

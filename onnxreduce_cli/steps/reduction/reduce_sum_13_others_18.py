@@ -28,7 +28,7 @@ from onnxreduce_cli.emit.numbers import Term
 from onnxreduce_cli.emit.refusals import LOOPS_FROM, need_loops
 from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.graph.values import tensor_type
-from onnxreduce_cli.steps.reduction import REDUCE_BUT_SUM
+from onnxreduce_cli.schemas import REDUCE_BUT_SUM
 from onnxreduce_cli.steps.registry import down, up
 
 #: The operators whose function body has no other reduction than ReduceSum.

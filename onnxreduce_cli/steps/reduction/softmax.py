@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.model.graph.values import Dims, ValueType
-from onnxreduce_cli.steps.reduction import SOFTMAX
+from onnxreduce_cli.schemas import SOFTMAX
 from onnxreduce_cli.steps.registry import down, up
 
 # 13: all dimensions from the axis on, or the one

@@ -15,7 +15,7 @@ from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.steps.reduction import REDUCE
+from onnxreduce_cli.schemas import REDUCE
 from onnxreduce_cli.verification.inputs.node_use import Dim, NodeUse
 
 

@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.steps.reduction import REDUCE
+from onnxreduce_cli.schemas import REDUCE
 from onnxreduce_cli.targets import requirement
 from tests.engine.test_runtime import odd
 from tests.support import assert_same, model, one_node, op_types, run

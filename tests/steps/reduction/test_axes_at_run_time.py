@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli import convert
-from onnxreduce_cli.steps.reduction import REDUCE, REDUCE_BUT_SUM
+from onnxreduce_cli.schemas import REDUCE, REDUCE_BUT_SUM
 from onnxreduce_cli.steps.reduction.reduce_sum_13_others_18 import MOST_AXES
 from tests.support import blockers, converts, model, op_types, run
 

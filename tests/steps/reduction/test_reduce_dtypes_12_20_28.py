@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import onnxreduce_cli
-from onnxreduce_cli.schemas import newest_opset
-from onnxreduce_cli.steps.reduction import REDUCE
+from onnxreduce_cli.schemas import REDUCE, newest_opset
 from tests.support import blockers, converts, one_node, op_types
 
 

@@ -10,7 +10,7 @@ from onnx import ModelProto, NodeProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.steps.reduction import REDUCE, REDUCE_BUT_SUM
+from onnxreduce_cli.schemas import REDUCE, REDUCE_BUT_SUM
 from tests.steps.checklist import newest_declared
 from tests.support import blockers, converts, model, one_node, op_types
 

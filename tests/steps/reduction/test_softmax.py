@@ -11,7 +11,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.steps.reduction import SOFTMAX, softmax
+from onnxreduce_cli.schemas import SOFTMAX
+from onnxreduce_cli.steps.reduction import softmax
 from tests.support import blockers, converts, model, one_node, op_types
 
 
