@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.conversion_request import ConversionRequest
 from onnxreduce_cli.engine.operator_coverage import operator_coverage
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
@@ -59,7 +60,8 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
     own = default_opset(model)
 
     def planned_at(target: int) -> Conversion:
-        ir_version = _ir_version(model, facts, runtime, target, options.ir_version)
+        request = ConversionRequest(own, target, options, runtime=runtime)
+        ir_version = _ir_version(model, facts, request)
         at = replace(options, ir_version=ir_version)
         return Conversion(model, target, at, base_dir=base_dir, facts=facts, runtime=runtime)
 
@@ -162,23 +164,23 @@ def _contracted(conversion: Conversion) -> int:
     return sum(len(site.absorbed) for site in conversion.sites if site.contraction in named)
 
 
-def _ir_version(
-    model: ModelProto, facts: Facts, runtime: Target, opset: int, wanted: Wanted
-) -> Wanted:
+def _ir_version(model: ModelProto, facts: Facts, request: ConversionRequest) -> Wanted:
     """Return the IR version for the model: as requested, or one that the runtime takes.
 
     Raises:
         ConversionError: the runtime takes none of those.
     """
+    runtime, wanted = request.runtime, request.options.ir_version
+    assert runtime is not None
     newest = runtime.ir_version
     if newest is None:
         return wanted
     if wanted == "auto":
-        least = least_for_opset(opset)
+        least = least_for_opset(request.target)
         if model.ir_version <= newest and least <= newest:
             return "auto"
-        own, most = imported_version(model, LEARNING), runtime.ml_version
-        learned = own if own is None or most is None else min(own, most)
+        own = imported_version(model, LEARNING)
+        learned = own and request.learning_target(own)
         needed, reason = choose("auto", model, facts.scopes, _OLDEST, learned=learned)
         if needed > newest:
             advice = (
