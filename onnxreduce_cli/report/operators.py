@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.emulation import MOST_NODES
-from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, domain_of, is_default
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.emulated import may_be_emulated
 from onnxreduce_cli.report.schema_changes import schema_changes
@@ -26,7 +26,7 @@ def operator_text(op_type: str) -> str:
     Below each step stand the file and the function that implement it.
     """
     since = all_versions(op_type)
-    of = "" if schemas.versions(op_type) else f" of {LEARNING}"
+    of = f" of {domain}" if (domain := domain_of(op_type)) else ""
     lines = [f"{op_type}{of}: since-versions {', '.join(str(version) for version in since)}"]
     for boundary, steps in boundaries(op_type):
         lines.append(f"opset {boundary}: {change_at(op_type, boundary)}")
@@ -80,7 +80,7 @@ def operators_text() -> str:
 
 def all_versions(op_type: str) -> tuple[int, ...]:
     """Return the since-versions of an operator of the default domain or of ai.onnx.ml."""
-    return schemas.versions(op_type) or schemas.versions(op_type, LEARNING)
+    return schemas.versions(op_type, domain_of(op_type))
 
 
 def boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
@@ -150,11 +150,11 @@ def operators_markdown() -> str:
         "|---|---|---|---|---|",
     ]
     for op_type in (*schemas.operators(), *schemas.operators(LEARNING)):
-        domain = "" if schemas.versions(op_type) else f"{LEARNING}."
+        prefix = f"{domain}." if (domain := domain_of(op_type)) else ""
         for boundary, steps in boundaries(op_type):
             by_way = {step.direction: _cell(step) for step in steps}
             what = change_at(op_type, boundary)
-            cells = [domain + op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
+            cells = [prefix + op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

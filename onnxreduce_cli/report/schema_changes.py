@@ -9,7 +9,7 @@ from onnx.defs import OpSchema
 from onnx.helper import get_attribute_value
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model.graph.domains import LEARNING
+from onnxreduce_cli.model.graph.domains import domain_of
 
 _OPTION = OpSchema.FormalParameterOption
 
@@ -24,7 +24,7 @@ def schema_changes(op_type: str, boundary: int) -> list[str]:
         op_type: an operator of the default domain, or of ai.onnx.ml.
         boundary: an opset at which it changed, later than the one it came with.
     """
-    domain = "" if schemas.versions(op_type) else LEARNING
+    domain = domain_of(op_type)
     old, new = (schemas.schema(op_type, opset, domain) for opset in (boundary - 1, boundary))
     found = [
         *_deprecation(old, new),

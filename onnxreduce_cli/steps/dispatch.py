@@ -12,7 +12,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context, EmittedNode
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, operator_name
+from onnxreduce_cli.model.graph.domains import MICROSOFT, domain_of, operator_name
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
@@ -122,7 +122,7 @@ def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
 
 def _step_from_audit(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across a boundary without code, by what the audit says of it."""
-    since = schemas.versions(op_type) or schemas.versions(op_type, LEARNING)
+    since = schemas.versions(op_type, domain_of(op_type))
     if boundary == since[0]:
         description = f"{op_type} does not exist before opset {boundary}"
         return Step(op_type, boundary, direction, "impossible", description, None)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from onnx import FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, helper
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
@@ -21,6 +22,11 @@ UNKNOWN_DOMAIN = "onnxreduce.unknown"
 def is_default(domain: str) -> bool:
     """Return whether `domain` names the default operator set, which has two spellings."""
     return domain in DEFAULT_DOMAINS
+
+
+def domain_of(op_type: str) -> str:
+    """Return the domain of an operator of the default domain or of ai.onnx.ml: no name is twice."""
+    return "" if schemas.versions(op_type) else LEARNING
 
 
 def operator_name(node: NodeProto) -> str:
