@@ -7,7 +7,7 @@ import random
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, shape_inference
 
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 
 _OPSETS = (11, 12, 13, 17, 18, 20)
 _SHAPE = (1, 3, 4, 5)

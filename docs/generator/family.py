@@ -13,9 +13,9 @@ import onnx
 import onnxreduce
 from docs.generator.pictures import picture
 from onnxreduce_cli import schemas
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.dispatch import step_for
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.registry import Direction, Step
 
 #: A model of one node. What it reads besides x, such as axes, stands in ``more``.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.dispatch import step_for
-from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.registry import Direction
 
 
