@@ -144,6 +144,20 @@ def listed(names: Sequence[str], total: int = 0) -> str:
     return f"{first} and {total - LISTED:,} more" if total > LISTED else first
 
 
+def nearest(name: str, known: Iterable[str], most: int = LISTED) -> list[str]:
+    """Return the known names that a mistyped one may stand for, whatever its case, best first."""
+    from difflib import get_close_matches  # Hardly any command needs it.
+
+    spelled = {item.lower(): item for item in known}
+    return [spelled[item] for item in get_close_matches(name.lower(), spelled, most)]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the question for a mistyped name, after a semicolon; empty if no name is near."""
+    near = nearest(name, known)
+    return f"; did you mean {listed(near)}?" if near else ""
+
+
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 node``, ``1,024 nodes``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -16,7 +16,7 @@ import click
 from onnxreduce_cli import __version__
 from onnxreduce_cli.cli.reporting import report_usage_error
 from onnxreduce_cli.cli.streams import prepare_streams, say
-from onnxreduce_cli.text import joined, wrapped
+from onnxreduce_cli.text import joined, nearest, wrapped
 
 #: The subcommands: the module of this package that each is in, and its help.
 _COMMANDS = {
@@ -68,9 +68,7 @@ class _Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], _COMMANDS, 1)
+            near = nearest(args[0], _COMMANDS, 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_COMMANDS)}."
             refused = click.UsageError(f"{error.message} {meant}", ctx)
             raise _refused(refused, args) from None

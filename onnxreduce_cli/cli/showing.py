@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 
 from onnxreduce_cli.cli.options import complete_operators, complete_runtimes
 from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 from onnxreduce_cli.cli.streams import standard_input
 from onnxreduce_cli.errors import errors_about
+from onnxreduce_cli.text import did_you_mean, shortened
 
 
 @click.command(name="inspect", cls=WithOptionalValues)
@@ -89,10 +88,9 @@ def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> 
     operator = operator.removeprefix("ai.onnx.").removeprefix("ml.")
     name = known.get(operator.lower())
     if name is None:
-        close = difflib.get_close_matches(operator.lower(), known, 3)
-        hint = f"; did you mean {', '.join(known[item] for item in close)}?" if close else ""
         raise click.UsageError(
-            f"neither the default domain nor {LEARNING} has an operator {operator}{hint}"
+            f"neither the default domain nor {LEARNING} has an operator "
+            f"{shortened(operator)}{did_you_mean(operator, listed)}"
         )
     reporter.content = lambda: operator_list([name])
     reporter.say(operator_text(name))

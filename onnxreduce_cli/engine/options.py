@@ -16,6 +16,7 @@ from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.graph.domains import LEARNING, default_opset
 from onnxreduce_cli.model.graph.ir_version import Wanted
 from onnxreduce_cli.model.graph.values import dtype_name
+from onnxreduce_cli.text import did_you_mean, shortened
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.graph.metadata import Strip
@@ -276,12 +277,9 @@ def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
     """
     for name in (*dtypes, *dtypes.values()):
         if name not in DTYPES:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, DTYPES, 1)
-            hint = f"; did you mean {close[0]}?" if close else ""
             raise UsageError(
-                f"--dtype changes {', '.join(DTYPES)} to one another, not {name}{hint}"
+                f"--dtype changes {', '.join(DTYPES)} to one another, not "
+                f"{shortened(name)}{did_you_mean(name, DTYPES)}"
             )
     for before, after in dtypes.items():
         if after in dtypes:

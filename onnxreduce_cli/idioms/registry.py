@@ -15,6 +15,7 @@ from onnxreduce_cli.idioms import (
     rotation,
 )
 from onnxreduce_cli.idioms.idiom import Idiom
+from onnxreduce_cli.text import did_you_mean, shortened
 
 #: The larger idioms come first, as nodes are contracted by the first idiom that matches.
 IDIOMS: tuple[Idiom, ...] = (
@@ -48,11 +49,10 @@ def operators(names: Iterable[str]) -> frozenset[str]:
     for name in names:
         known = GROUPS.get(name, {name} & GROUPS["all"])
         if not known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, [*GROUPS, *GROUPS["all"]], 1)
-            hint = f"; did you mean {near[0]}?" if near else "."
-            everything = ", ".join([*GROUPS, *sorted(GROUPS["all"])])
-            raise UsageError(f"no nodes are known to stand for {name}{hint} Known: {everything}")
+            hint = did_you_mean(name, [*GROUPS, *sorted(GROUPS["all"])])
+            raise UsageError(
+                f"no nodes are known to stand for {shortened(name)}{hint or ';'} groups are "
+                f"{', '.join(GROUPS)}, and onnxreduce ops marks the operators"
+            )
         found |= known
     return frozenset(found)

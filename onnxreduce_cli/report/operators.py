@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.emulation import MOST_NODES
+from onnxreduce_cli.idioms.registry import GROUPS
 from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, domain_of, is_default
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.emulated import may_be_emulated
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
-from onnxreduce_cli.steps.dispatch import step_for
+from onnxreduce_cli.steps.dispatch import expandable_operators, step_for
 from onnxreduce_cli.steps.loading import INDEX, steps_index_text
 from onnxreduce_cli.steps.registry import Direction, Step
 from onnxreduce_cli.text import LINE, count, joined, wrapped
@@ -60,7 +61,9 @@ def own_operators(facts: Facts) -> list[str]:
 
 
 def operators_text() -> str:
-    """List every operator on a line: its versions, and the boundaries without a step."""
+    """List every operator on a line: its versions, the boundaries without a step, and the options
+    of ``convert`` that take it.
+    """
     lines = []
     for op_type in schemas.operators():
         since = schemas.versions(op_type)
@@ -71,10 +74,15 @@ def operators_text() -> str:
             for step in steps
             if step.status in ("impossible", "undeclared") and boundary != since[0]
         ]
-        lines.append(
-            f"{op_type}: {versions}" + (f"; no step {', '.join(lacking)}" if lacking else "")
-        )
+        line = f"{op_type}: {versions}" + (f"; no step {', '.join(lacking)}" if lacking else "")
+        line += "; --expand" if op_type in expandable_operators() else ""
+        lines.append(line + ("; --contract" if op_type in GROUPS["all"] else ""))
+    lines += [f"{name}: --expand" for name in expandable_operators() if "." in name]
     lines.append(_totals())
+    lines.append(
+        "--expand: convert --expand writes it in other operators; --contract: convert --contract "
+        "finds the nodes that stand for it"
+    )
     return "\n".join(lines)
 
 

@@ -18,6 +18,7 @@ from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
 from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS, Alternative, Direction, Step
 from onnxreduce_cli.steps.type_constraints import fit_types, leaves_types_out
+from onnxreduce_cli.text import did_you_mean, shortened
 
 #: The opset that function bodies are written in; steps take them to the target from there.
 BODY_OPSET = 18
@@ -189,15 +190,12 @@ def body_writer(op_type: str) -> Callable[[Context], str]:
     if replace_by_body is not None:
         return replace_by_body
     if op_type not in expandable_operators():
-        from difflib import get_close_matches
-
-        near = get_close_matches(op_type, expandable_operators(), 1)
-        known = (
-            f"did you mean {near[0]}?"
-            if near
-            else f"there is for {', '.join(expandable_operators())}"
+        exists = op_type in schemas.operators()
+        hint = "" if exists else did_you_mean(op_type, expandable_operators())
+        raise UsageError(
+            f"{shortened(op_type)} cannot be written in other operators{hint or ';'} "
+            "onnxreduce ops marks those that can"
         )
-        raise UsageError(f"{op_type} cannot be written in other operators; {known}")
     load_alternatives(op_type)
     for item in ALTERNATIVES.get(op_type, ()):
         if "any" in item.forms:

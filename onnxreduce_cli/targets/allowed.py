@@ -19,6 +19,7 @@ from onnxreduce_cli.targets.operators import (
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS, Fact, Runtime, VersionFacts, opset_range
 from onnxreduce_cli.targets.versions import Version
+from onnxreduce_cli.text import did_you_mean
 
 #: The option of the list, which is also the name of the target.
 OPTION = "--allow-ops"
@@ -83,12 +84,9 @@ def _operator_entry(item: str) -> tuple[tuple[str, str], tuple[int, int | None]]
     name = name.removeprefix("ai.onnx.") if name.count(".") == 2 else name
     if found is None or opsets in ("", "-"):
         raise UsageError(f"{OPTION}: {item!r} is no operator; say Clip, or Clip@11-12")
-    known = {operator.lower(): operator for operator in schemas.operators()}
-    if "." not in name and name not in known.values():
-        from difflib import get_close_matches
-
-        near = get_close_matches(name.lower(), known, 3)
-        hint = f"; did you mean {', '.join(known[other] for other in near)}?" if near else ""
+    known = schemas.operators()
+    if "." not in name and name not in known:
+        hint = did_you_mean(name, known)
         raise UsageError(f"{OPTION}: there is no operator {name!r}, and no such file{hint}")
     domain, _, op_type = name.rpartition(".")
     return (domain or DEFAULT_DOMAIN, op_type), opset_range(opsets or "")

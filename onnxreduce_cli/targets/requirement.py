@@ -15,6 +15,7 @@ from onnxreduce_cli.targets.operators import Answer, OperatorTable, worst
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
 from onnxreduce_cli.targets.rows import Quirk, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version, VersionCondition, meets_all, version_conditions
+from onnxreduce_cli.text import nearest
 
 #: The name of the onnxruntime that is installed beside this program.
 INSTALLED = "installed"
@@ -254,14 +255,12 @@ def _runtime_name(given: str) -> str:
     if glued is not None and _normalized(glued[1]).strip("-") in spelled:
         meant = f"{spelled[_normalized(glued[1]).strip('-')]}=={glued[2]}"
         raise UsageError(f"no runtime {given!r} is known; did you mean {meant}? {_WAY_ON}")
-    from difflib import get_close_matches
-
     spelled |= {
         _normalized(name): alias.name
         for alias in aliases().values()
         for name in (alias.name, *alias.names)
     }
-    near = get_close_matches(_normalized(given), spelled, 3)
+    near = nearest(_normalized(given), spelled)
     if near:
         meant = ", ".join(dict.fromkeys(spelled[item] for item in near))
         raise UsageError(f"no runtime {given!r} is known; did you mean {meant}? {_WAY_ON}")

@@ -234,6 +234,8 @@ def test_unreadable_text(onnxreduce, tmp_path, name, content, message):
         (("--opset", "99"), "there is no opset 99"),
         (("--opset", "0"), "there is no opset 0"),
         (("--opset", "18", "--expand", "Foo"), "Foo cannot be written in other operators"),
+        (("--opset", "18", "--expand", "If"), "operators; onnxreduce ops marks those that can"),
+        (("--opset", "18", "--contract", "Foo"), "family, all, and onnxreduce ops marks"),
         (("--opset", "18", "--contract", "Swich"), "did you mean Swish?"),
         (("--opset", "18", "--ir-version", "new"), "give a number"),
         (("--opset", "18", "--ir-version", "99"), "give a number"),

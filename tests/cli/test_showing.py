@@ -50,6 +50,9 @@ def test_ops(onnxreduce):
     assert "blocks where" in onnxreduce("ops", "StringNormalizer").out
     result = onnxreduce("ops")
     assert len(result.out.splitlines()) > 190
+    assert "\nIf: 1 11 13 16 19 21 23 24 25\n" in result.out
+    assert "\nGelu: 20; --expand; --contract\n" in result.out
+    assert "\ncom.microsoft.QLinearAdd: --expand\n" in result.out
     result = onnxreduce("ops", "reducesun")
     assert result.code == 2
     assert "did you mean ReduceSum" in result.err

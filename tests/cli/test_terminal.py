@@ -213,7 +213,8 @@ def test_completion_is_set_up_by_the_program(capsys, monkeypatch, shell):
     [
         ("verify a.onnx --dim bathc=2", "did you mean batch?"),
         ("convert a.onnx --dim bathc=2", "did you mean 'batch'?"),
-        ("convert a.onnx --opset 13 --expand LogSoftmx", "did you mean LogSoftmax?"),
+        ("convert a.onnx --opset 13 --expand LogSoftmx", "did you mean LogSoftmax, "),
+        ("convert a.onnx --opset 13 --expand gelu", "did you mean Gelu, "),
         ("convert a.onnx --contract Geluu", "did you mean Gelu?"),
         ("convert a.onnx --allow-ops Addd", "did you mean"),
         ("convert a.onnx --for opencw", "did you mean opencv?"),

@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.graph.scope import Scope, scopes
-from onnxreduce_cli.text import quoted
+from onnxreduce_cli.text import nearest, quoted
 
 #: The most dimensions that a message lists.
 _LISTED = 20
@@ -55,10 +55,8 @@ def fix_dims(model: ModelProto, dims: Mapping[str, int]) -> int:
 def _known(name: str, known: list[str]) -> str:
     if not known:
         return "all dimensions that it states have sizes"
-    import difflib
-
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {quoted(close[0])}? " if close else ""
+    near = nearest(name, known, 1)
+    hint = f"did you mean {quoted(near[0])}? " if near else ""
     more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
     return f"{hint}it has {', '.join(map(quoted, known[:_LISTED]))}{more}"
 

@@ -12,6 +12,7 @@ from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import Dims, ValueType, dtype_name, from_proto, numpy_dtype
 from onnxreduce_cli.model.types.facts import Facts, admit
+from onnxreduce_cli.text import did_you_mean, quoted
 
 
 def parse_type(text: str) -> TypeProto:
@@ -27,10 +28,8 @@ def parse_type(text: str) -> TypeProto:
         raise UsageError(f"{text!r} is no type; give one like float or uint8[N,3,224]")
     known = _dtypes()
     if found[1] not in known:
-        import difflib
-
-        close = difflib.get_close_matches(found[1].lower(), known, 3) or list(known)
-        raise UsageError(f"there is no dtype {found[1]!r}; did you mean {', '.join(close)}?")
+        hint = did_you_mean(found[1], known) or f"; there are {', '.join(known)}"
+        raise UsageError(f"there is no dtype {quoted(found[1])}{hint}")
     dims = None if found[2] is None else tuple(_dims(text, found[2]))
     return helper.make_tensor_type_proto(known[found[1]], dims)
 
@@ -100,10 +99,7 @@ def _places(facts: Facts, name: str, stated: TypeProto) -> list[tuple[GraphProto
     owners = [scope for scope in graphs if name and _has(scope, name)]
     if not owners:
         names = {own for scope in graphs for own in (*scope.inputs, *scope.producers)}
-        import difflib
-
-        close = difflib.get_close_matches(name, sorted(names), 3)
-        hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+        hint = did_you_mean(name, sorted(names))
         raise UsageError(f"--type {name}: no graph of the model has such a value{hint}")
     for scope in owners:
         _check(facts, scope, name, stated)

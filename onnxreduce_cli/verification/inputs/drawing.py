@@ -13,6 +13,7 @@ from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.graph.values import MOST_DIMS, Dims, from_proto, is_float, numpy_dtype
+from onnxreduce_cli.text import did_you_mean, listed, quoted
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.decisions import DecisionFinder, Decisions, words
 from onnxreduce_cli.verification.inputs.profiles import (
@@ -138,12 +139,11 @@ class Drawer:
         )
         unknown = sorted(set(self.dims) - set(self.symbols))
         if unknown:
-            known = ", ".join(self.symbols) or "none"
-            from difflib import get_close_matches
-
-            near = get_close_matches(unknown[0], self.symbols, 1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise InputError(f"no input has a dimension {unknown[0]!r}; {hint}there are: {known}")
+            hint = did_you_mean(unknown[0], self.symbols) or ";"
+            raise InputError(
+                f"no input has a dimension {quoted(unknown[0])}{hint} there are: "
+                f"{listed(self.symbols) or 'none'}"
+            )
         self.open_ranks = any(dims_ is None for dims_ in self._types.values())
 
     @cached_property

@@ -91,7 +91,7 @@ def test_the_model_is_as_it_was_where_nothing_comes_of_it() -> None:
 @pytest.mark.parametrize(
     ("types", "message"),
     [
-        ({"yy": "float"}, "--type yy: no graph of the model has such a value; did you mean 'y'"),
+        ({"yy": "float"}, "--type yy: no graph of the model has such a value; did you mean y"),
         ({"": "float"}, "no graph of the model has such a value"),
         ({"y": "bool"}, "--type y: it cannot be a tensor\\(bool\\); what makes and reads it takes"),
         ({"n": "double"}, "--type n: it is known to be float\\[2,3\\]"),
