@@ -40,7 +40,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
 )
 from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
 from onnxreduce_cli.verification.inputs.ranges import IntegerRange, integer_ranges
-from onnxreduce_cli.verification.inputs.unfixed_dims import dim_key, required_sizes
+from onnxreduce_cli.verification.inputs.unfixed_dims import allowed_ranks, dim_key, required_sizes
 from onnxreduce_cli.verification.running.source import ModelSource
 
 Array = npt.NDArray[Any]
@@ -144,7 +144,10 @@ class Drawer:
                 f"no input has a dimension {quoted(unknown[0])}{hint} there are: "
                 f"{listed(self.symbols) or 'none'}"
             )
-        self.open_ranks = any(dims_ is None for dims_ in self._types.values())
+        self._ranks = allowed_ranks(source, self._types)
+        self.open_ranks = bool(self._ranks)
+        self._hints: dict[int, dict[str, int]] = {}
+        self._nearest: dict[int, dict[str, int]] = {}
 
     @cached_property
     def _ranges(self) -> dict[str, tuple[IntegerRange, ...]]:
@@ -226,16 +229,32 @@ class Drawer:
             if dims is not None and all(isinstance(dim, int) for dim in dims):
                 continue
             low, high = _ends(limits, choice)
-            if high - low + 1 > math.prod(_shape(name, dims, choice)) and high - low < 1 << 12:
+            if high - low + 1 > math.prod(self._shape(name, dims, choice)) and high - low < 1 << 12:
                 return False
         return True
 
-    @cached_property
-    def hints(self) -> dict[str, int]:
-        """The sizes of unfixed dimensions that the first weights on the way require."""
-        if not self.symbols and not self.open_ranks:
-            return {}
-        return required_sizes(self._source, self._types)
+    def hints(self, rank: int = 2) -> dict[str, int]:
+        """Return the sizes of unfixed dimensions that the first weights on the way require.
+
+        Args:
+            rank: the rank of tensors whose rank is not known.
+        """
+        if rank not in self._hints:
+            types = {
+                name: (None,) * self._rank(name, rank) if dims is None else dims
+                for name, dims in self._types.items()
+            }
+            wanted = self.symbols or self.open_ranks
+            self._hints[rank] = required_sizes(self._source, types) if wanted else {}
+        return self._hints[rank]
+
+    def _rank(self, name: str, rank: int) -> int:
+        """Return the rank of an input of unknown rank: `rank`, or the nearest that is allowed."""
+        if rank not in self._nearest:
+            self._nearest[rank] = min(
+                self._ranks, key=lambda ranks: sum(abs(one - rank) for one in ranks.values())
+            )
+        return self._nearest[rank].get(name, rank)
 
     @cached_property
     def _opposite(self) -> dict[str, int]:
@@ -268,8 +287,9 @@ class Drawer:
         mixed = {key: pool[(trial + i) % 3] for i, key in enumerate(open_symbols)}
         first = ShapeChoice({**mixed, **self.dims}, pool[trial % 3])
         yield first
-        if self.hints:
-            yield first._replace(sizes={**mixed, **self.hints, **self.dims})
+        hints = self.hints()
+        if hints:
+            yield first._replace(sizes={**mixed, **hints, **self.dims})
         if self._opposite:
             yield first._replace(sizes={**mixed, **self._opposite, **self.dims})
         if len(open_symbols) > 1:
@@ -279,23 +299,24 @@ class Drawer:
                 yield first._replace(sizes={**other, **self.dims})
         sizes = (pool[trial % 3], *self._fixed, *_SIZES) if open_symbols else (2,)
         for rank in _RANKS if self.open_ranks else (2,):
+            hints = self.hints(rank)
             for size in sizes if rank == 2 else sizes[:2]:
                 same = ShapeChoice(self.dims, size, rank)
                 if size >= 8:
                     # Batches, and channels, stay small where images must be large.
                     for count in (2, 1) if len(open_symbols) > 2 else (1,):
                         leading = dict.fromkeys(open_symbols[:count], 1)
-                        yield same._replace(sizes={**leading, **self.hints, **self.dims})
+                        yield same._replace(sizes={**leading, **hints, **self.dims})
                 yield same
-                if self.hints:
-                    yield same._replace(sizes={**self.hints, **self.dims})
+                if hints:
+                    yield same._replace(sizes={**hints, **self.dims})
         for integers in (1, 0):
             yield first._replace(integers=integers)
             yield ShapeChoice(self.dims, 2, integers=integers)
 
     def elements(self, choice: ShapeChoice) -> int:
         """Return the number of elements of the largest tensor that `choice` draws."""
-        shapes = (_shape(name, dims, choice) for name, dims in self._types.items())
+        shapes = (self._shape(name, dims, choice) for name, dims in self._types.items())
         return max((math.prod(shape) for shape in shapes), default=0)
 
     def draw(
@@ -369,7 +390,7 @@ class Drawer:
         choice: ShapeChoice,
         manner: Manner,
     ) -> Array:
-        shape = _shape(name, _dense(proto), choice)
+        shape = self._shape(name, _dense(proto), choice)
         reason = _no_array(shape)
         if reason is not None:
             error = InputError(f"{name!r} has {reason}")
@@ -401,6 +422,21 @@ class Drawer:
             return draw_array(shape, elem_type, values, rng, negative=negative)
         drawn = draw_array(shape, elem_type, ORDINARY, rng, negative=negative)
         return with_constants(drawn, self._constants, rng)
+
+    def _shape(self, name: str, dims: Dims | None, choice: ShapeChoice) -> tuple[int, ...]:
+        """Return the shape of a tensor that is, or is in, the input `name`."""
+        shape = choice.shape
+        if dims is None and shape is not None and self._rank(name, len(shape)) == len(shape):
+            return shape
+        if dims is None:
+            return tuple(
+                choice.sizes.get(dim_key(name, axis, None), choice.size + axis * choice.rising)
+                for axis in range(self._rank(name, choice.rank))
+            )
+        return tuple(
+            dim if isinstance(dim, int) else choice.sizes.get(dim_key(name, axis, dim), choice.size)
+            for axis, dim in enumerate(dims)
+        )
 
     def _by_the_model(
         self, name: str, shape: tuple[int, ...], elem_type: int, manner: Manner
@@ -480,21 +516,6 @@ def _dense(proto: TypeProto) -> Dims | None:
         return ()
     found = from_proto(proto)
     return None if found is None else found.dims
-
-
-def _shape(name: str, dims: Dims | None, choice: ShapeChoice) -> tuple[int, ...]:
-    """Return the shape of a tensor that is, or is in, the input `name`."""
-    if dims is None and choice.shape is not None:
-        return choice.shape
-    if dims is None:
-        return tuple(
-            choice.sizes.get(dim_key(name, axis, None), choice.size + axis * choice.rising)
-            for axis in range(choice.rank)
-        )
-    return tuple(
-        dim if isinstance(dim, int) else choice.sizes.get(dim_key(name, axis, dim), choice.size)
-        for axis, dim in enumerate(dims)
-    )
 
 
 def _no_array(shape: tuple[int, ...]) -> str | None:

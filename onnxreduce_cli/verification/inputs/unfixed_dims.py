@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.node_inference import accepts_ranks
 from onnxreduce_cli.verification.inputs.node_use import NodeUse
 from onnxreduce_cli.verification.running.source import ModelSource
+
+#: The ranks of tensors whose rank is not known.
+RANKS = tuple(range(6))
+#: The most combinations of ranks that are looked at.
+_MOST_TOGETHER = 6**3
 
 
 def dim_key(name: str, axis: int, dim: int | str | None) -> str:
@@ -18,12 +25,48 @@ def dim_key(name: str, axis: int, dim: int | str | None) -> str:
     return dim if isinstance(dim, str) else f"{name}[{axis}]"
 
 
-def required_sizes(source: ModelSource, types: Mapping[str, Dims | None]) -> dict[str, int]:
-    """Return the sizes of unfixed dimensions that the first weights after an input require.
+def allowed_ranks(source: ModelSource, types: Mapping[str, Dims | None]) -> list[dict[str, int]]:
+    """Return the ranks that inputs of unknown rank may have together, by the nodes that read them.
 
     Args:
         source: the model.
         types: the dimensions of each input by name; None where the rank is not known.
+
+    Returns:
+        ranks by the names of these inputs; all the same ones where nodes allow none. Empty where
+        there are no such inputs.
+    """
+    names = [name for name, dims in types.items() if dims is None]
+    if not names:
+        return []
+    found_scopes = scopes(source.skeleton)
+    facts = Facts(source.skeleton, found_scopes)
+    readers = [node for node in source.skeleton.graph.node if {*names}.intersection(node.input)]
+
+    def are_allowed(ranks: Mapping[str, int]) -> bool:
+        version = source.skeleton.ir_version
+        return all(accepts_ranks(facts, found_scopes[0], node, ranks, version) for node in readers)
+
+    single = [[rank for rank in RANKS if are_allowed({name: rank})] or RANKS for name in names]
+    if math.prod(map(len, single)) > _MOST_TOGETHER:
+        together = [
+            tuple(min(ranks, key=lambda item, rank=rank: abs(item - rank)) for ranks in single)
+            for rank in RANKS
+        ]
+    else:
+        together = [*product(*single)]
+    found = [dict(zip(names, ranks, strict=True)) for ranks in together]
+    return [ranks for ranks in found if are_allowed(ranks)] or [
+        dict.fromkeys(names, rank) for rank in RANKS
+    ]
+
+
+def required_sizes(source: ModelSource, types: Mapping[str, Dims]) -> dict[str, int]:
+    """Return the sizes of unfixed dimensions that the first weights after an input require.
+
+    Args:
+        source: the model.
+        types: the dimensions of each input by name.
 
     Returns:
         sizes by the key of a dimension.
@@ -40,7 +83,7 @@ def required_sizes(source: ModelSource, types: Mapping[str, Dims | None]) -> dic
                 continue
             name = same[given]
             dims = types[name]
-            use = _InputUse(node, found_scopes[0], facts, len(dims or ()), index)
+            use = _InputUse(node, found_scopes[0], facts, index)
             for axis, size in _required(use):
                 key = _open_key(name, axis, dims)
                 if key is not None:
@@ -48,10 +91,8 @@ def required_sizes(source: ModelSource, types: Mapping[str, Dims | None]) -> dic
     return found
 
 
-def _open_key(name: str, axis: int, dims: Dims | None) -> str | None:
+def _open_key(name: str, axis: int, dims: Dims) -> str | None:
     """Return the key of an input's dimension; None where there is none, or its size is fixed."""
-    if dims is None:
-        return dim_key(name, axis, None) if axis >= 0 else None
     if not -len(dims) <= axis < len(dims) or isinstance(dims[axis], int):
         return None
     return dim_key(name, axis % len(dims), dims[axis])
@@ -59,9 +100,8 @@ def _open_key(name: str, axis: int, dims: Dims | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _InputUse(NodeUse):
-    """A node whose input at `index` is one of the model, of `rank` (0 where it is not known)."""
+    """A node whose input at `index` is one of the model."""
 
-    rank: int
     index: int
 
     def numbers(self, name: str) -> list[int] | None:
@@ -74,8 +114,8 @@ class _InputUse(NodeUse):
         return None if given is None else [int(number) for number in given.reshape(-1).tolist()]
 
 
-#: An axis of the first input, and the size that it must have.
-_Required = tuple[int, int | str | None]
+#: Axes of an input, each with the size that it must have, as far as it is known.
+_Sizes = Iterator[tuple[int, int | str | None]]
 
 
 def _required(use: _InputUse) -> Iterator[tuple[int, int]]:
@@ -90,9 +130,9 @@ def _required(use: _InputUse) -> Iterator[tuple[int, int]]:
     if op_type in _BY_NUMBERS:
         yield from _BY_NUMBERS[op_type](use)
         return
-    weight = use.dims(1) if op_type in _BY_WEIGHT else ()
-    if weight:
-        axis, size = _BY_WEIGHT[op_type](use, weight)
+    place, sizes = _BY_WEIGHT.get(op_type, (0, _broadcast))
+    weight = use.dims(place) if place else None
+    for axis, size in sizes(use, weight) if weight else ():
         if isinstance(size, int):
             yield axis, size
 
@@ -155,26 +195,35 @@ def _boxes(use: _InputUse) -> Iterator[tuple[int, int]]:
     yield 2, 4
 
 
-def _mat_mul(use: _InputUse, weight: Dims) -> _Required:
-    return use.rank - 1, weight[-2] if len(weight) > 1 else weight[0]
+def _mat_mul(_: _InputUse, weight: Dims) -> _Sizes:
+    yield -1, weight[-2] if len(weight) > 1 else weight[0]
 
 
-def _gemm(use: _InputUse, weight: Dims) -> _Required:
-    axis = 0 if use.integer("transA") else use.rank - 1
-    return axis, weight[-1] if use.integer("transB") else weight[0]
+def _gemm(use: _InputUse, weight: Dims) -> _Sizes:
+    yield 0 if use.integer("transA") else -1, weight[-1] if use.integer("transB") else weight[0]
 
 
-def _conv(use: _InputUse, weight: Dims) -> _Required:
+def _conv(use: _InputUse, weight: Dims) -> _Sizes:
     channels = weight[1] if len(weight) > 1 else None
-    return 1, channels * use.integer("group", 1) if isinstance(channels, int) else None
+    yield 1, channels * use.integer("group", 1) if isinstance(channels, int) else None
 
 
-def _batch_normalization(use: _InputUse, weight: Dims) -> _Required:
-    return 1, weight[0]
+def _of_channels(_: _InputUse, weight: Dims) -> _Sizes:
+    yield 1, weight[0]
 
 
-def _broadcast(use: _InputUse, weight: Dims) -> _Required:
-    return use.rank - 1, None if weight[-1] == 1 else weight[-1]
+def _group_normalization(use: _InputUse, weight: Dims) -> _Sizes:
+    # Before opset 21 there is one scale for each group.
+    groups = use.integer("num_groups", 1)
+    yield 1, 2 * groups if weight[0] == groups else weight[0]
+
+
+def _recurrent(_: _InputUse, weight: Dims) -> _Sizes:
+    yield -1, weight[-1]
+
+
+def _broadcast(_: _InputUse, weight: Dims) -> _Sizes:
+    yield from ((axis, size) for axis, size in enumerate(weight, -len(weight)) if size != 1)
 
 
 _BY_NUMBERS: dict[str, Callable[[_InputUse], Iterator[tuple[int, int]]]] = {
@@ -187,13 +236,17 @@ _BY_NUMBERS: dict[str, Callable[[_InputUse], Iterator[tuple[int, int]]]] = {
 }
 #: The sizes by axis of other inputs than the first, by operator and index.
 _OF_OTHERS = {("RoiAlign", 1): {1: 4}}
-_BY_WEIGHT: dict[str, Callable[[_InputUse, Dims], _Required]] = {
-    "Add": _broadcast,
-    "BatchNormalization": _batch_normalization,
-    "Conv": _conv,
-    "Div": _broadcast,
-    "Gemm": _gemm,
-    "MatMul": _mat_mul,
-    "Mul": _broadcast,
-    "Sub": _broadcast,
+#: By operator the index of its weight, and the sizes that this requires of the first input.
+_BY_WEIGHT: dict[str, tuple[int, Callable[[_InputUse, Dims], _Sizes]]] = {
+    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), (1, _broadcast)),
+    **dict.fromkeys(("LayerNormalization", "PRelu", "RMSNormalization"), (1, _broadcast)),
+    **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), (1, _of_channels)),
+    "ConvTranspose": (1, _of_channels),
+    **dict.fromkeys(("Conv", "ConvInteger"), (1, _conv)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), (1, _recurrent)),
+    **dict.fromkeys(("MatMul", "MatMulInteger"), (1, _mat_mul)),
+    "Gemm": (1, _gemm),
+    "GroupNormalization": (1, _group_normalization),
+    "QLinearConv": (3, _conv),
+    "QLinearMatMul": (3, _mat_mul),
 }

@@ -27,6 +27,7 @@ from onnxreduce_cli.verification.inputs.profiles import (
     ZEROS,
 )
 from onnxreduce_cli.verification.inputs.random_arrays import RandomArrays
+from onnxreduce_cli.verification.inputs.unfixed_dims import RANKS
 from onnxreduce_cli.verification.running.runtime import NumpyRunner, Runner
 from onnxreduce_cli.verification.running.single_node import single_node_model
 from onnxreduce_cli.verification.sites.ties import rounds_products
@@ -401,11 +402,11 @@ def input_plan(
 ) -> Iterator[tuple[list[ShapeChoice], str]]:
     """Yield for each run the choices of shapes to try in order, and the value profile."""
     if drawer.open_ranks:
-        for rank in range(6):
+        for rank in RANKS:
             rising = ShapeChoice({}, 2, rank, rising=True)
             same = rising._replace(rising=False)
             for values in (ORDINARY, special):
-                usual = [rising, same, rising._replace(sizes=drawer.hints)]
+                usual = [rising, same, rising._replace(sizes=drawer.hints(rank))]
                 yield [*usual, *(item for item in required if item.rank == rank)], values
         usual = [item for _, item in zip(range(_TRIES), drawer.choices(0, rng), strict=False)]
         yield usual, ORDINARY

@@ -324,4 +324,4 @@ def test_sequences_in_sequences_do_not_double_with_each_level() -> None:
 
 def test_axes_of_rank_0_require_a_size_as_those_in_a_list_do() -> None:
     found = source("g (float[a,b] x) => (float[b] y) <int64 axis = {0}> { y = Squeeze(x, axis) }")
-    assert Drawer(ModelSource(found, "m")).hints == {"a": 1}
+    assert Drawer(ModelSource(found, "m")).hints() == {"a": 1}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, NodeProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.emit.context import Context
@@ -583,6 +583,47 @@ def test_unknown_ranks_with_what_a_node_asks() -> None:
     for value in (*found.graph.input, *found.graph.output):
         value.type.tensor_type.ClearField("shape")
     assert checked(found, 13).summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+@pytest.mark.parametrize(
+    ("opset", "target", "op_type", "inputs", "attrs"),
+    [
+        (6, 9, "Gemm", {"x": None, "w": [7, 3], "b": [3]}, {"broadcast": 1}),
+        (9, 6, "Gemm", {"x": None, "w": [7, 3], "b": [3]}, {"transA": 1}),
+        (6, 9, "BatchNormalization", dict.fromkeys("xsbmv"), {"is_test": 1}),
+        (14, 11, "LSTM", {"x": None, "w": [1, 4, 5], "r": [1, 4, 1]}, {"hidden_size": 1}),
+        (17, 13, "LayerNormalization", {"x": None, "s": [5, 7]}, {"axis": -2}),
+        (21, 17, "GroupNormalization", {"x": None, "s": [9], "b": [9]}, {"num_groups": 3}),
+        (13, 11, "Resize", {"x": None, "": None, "scales": None}, {}),
+        (10, 9, "ReverseSequence", {"x": None, "lens": None}, {}),
+    ],
+)
+def test_unknown_ranks_are_those_that_a_node_runs_on(
+    opset: int,
+    target: int,
+    op_type: str,
+    inputs: dict[str, list[int] | None],
+    attrs: dict[str, int],
+) -> None:
+    dtypes = {"lens": TensorProto.INT64}
+    rng = np.random.default_rng(0)
+    graph = helper.make_graph(
+        [helper.make_node(op_type, [*inputs], ["y"], **attrs)],
+        "g",
+        [
+            helper.make_tensor_value_info(name, dtypes.get(name, TensorProto.FLOAT), None)
+            for name, shape in inputs.items()
+            if name and shape is None
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(rng.random(shape, np.float32), name)
+            for name, shape in inputs.items()
+            if shape
+        ],
+    )
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    assert "1 site, 1 distinct, all checked" in checked(found, target).summary
 
 
 def test_what_the_executors_do_not_agree_on_is_not_held_against_a_replacement() -> None:
