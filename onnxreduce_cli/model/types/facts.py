@@ -207,6 +207,10 @@ class Facts(KnownConstants):
         """Return the same as far as it follows from the named constants, without types."""
         return self._contradictions.of_constants(scope, node, names)
 
+    def accepts_ranks(self, scope: Scope, node: NodeProto, ranks: Mapping[str, int]) -> bool:
+        """Return whether a node may read values of some ranks, which are not known."""
+        return self._contradictions.accepts_ranks(scope, node, ranks)
+
     def forget(self) -> None:
         """Drop the results computed before shape inference found more types."""
         self._types.forget()

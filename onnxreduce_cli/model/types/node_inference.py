@@ -187,6 +187,37 @@ class Contradictions:
                 )
         return None
 
+    def accepts_ranks(self, scope: Scope, node: NodeProto, ranks: Mapping[str, int]) -> bool:
+        """Return whether a node may read values of some ranks, by its definition and by inference.
+
+        True for nodes of other domains, and for those with graphs or references to attributes.
+
+        Args:
+            scope: its scope.
+            node: the node.
+            ranks: ranks by name, of values whose rank is not known.
+        """
+        opset = scope.opset or 0
+        references = any(item.ref_attr_name for item in node.attribute)
+        if not is_default(node.domain) or node.op_type in GRAPH_OPERATORS or references:
+            return True
+        for index, form in _input_forms(node.op_type, opset).items():
+            rank = ranks.get(node.input[index]) if index < len(node.input) else None
+            if rank is not None and not _has_form(form, (1,) * rank):
+                return False
+        inputs: list[Input] = []
+        for name, known, array in _known_inputs(self._facts, scope, node):
+            if known is not None and name in ranks:
+                known = known._replace(dims=(None,) * ranks[name])
+            inputs.append((name, known, array))
+        try:
+            infer_from(node, inputs, opset, self._ir_version)
+        except onnx.shape_inference.InferenceError:
+            return False
+        except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
+            return True  # Nothing is known of it.
+        return True
+
     def _whole_inputs(self, scope: Scope, node: NodeProto) -> list[Input] | None:
         """Return the known inputs of a node that can be checked; None of another."""
         if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
@@ -273,41 +304,6 @@ def _known_inputs(facts: KnownConstants, scope: Scope, node: NodeProto) -> list[
         array = facts.constant(scope, name) if (known.rank or 0) <= 1 else None
         found.append((name, known, array if array is not None and array.size <= _READ else None))
     return found
-
-
-def accepts_ranks(
-    facts: KnownConstants, scope: Scope, node: NodeProto, ranks: Mapping[str, int], ir_version: int
-) -> bool:
-    """Return whether a node may read values of some ranks, by its definition and by inference.
-
-    True for nodes of other domains, and for those with graphs or references to attributes.
-
-    Args:
-        facts: the facts of the model.
-        scope: the scope of the node.
-        node: the node.
-        ranks: ranks by name, of values whose rank is not known.
-        ir_version: the model's IR version.
-    """
-    opset = scope.opset or 0
-    references = any(item.ref_attr_name for item in node.attribute)
-    if not is_default(node.domain) or node.op_type in GRAPH_OPERATORS or references:
-        return True
-    for index, form in _input_forms(node.op_type, opset).items():
-        rank = ranks.get(node.input[index]) if index < len(node.input) else None
-        if rank is not None and not _has_form(form, (1,) * rank):
-            return False
-    inputs = [
-        (name, known._replace(dims=(None,) * ranks[name]) if known and name in ranks else known, it)
-        for name, known, it in _known_inputs(facts, scope, node)
-    ]
-    try:
-        infer_from(node, inputs, opset, ir_version)
-    except onnx.shape_inference.InferenceError:
-        return False
-    except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
-        return True  # Nothing is known of it.
-    return True
 
 
 def _of_length_in_reach(known: ValueType) -> ValueType:

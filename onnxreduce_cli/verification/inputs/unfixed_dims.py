@@ -10,7 +10,6 @@ from itertools import product
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.node_inference import accepts_ranks
 from onnxreduce_cli.verification.inputs.node_use import NodeUse
 from onnxreduce_cli.verification.running.source import ModelSource
 
@@ -44,8 +43,7 @@ def allowed_ranks(source: ModelSource, types: Mapping[str, Dims | None]) -> list
     readers = [node for node in source.skeleton.graph.node if {*names}.intersection(node.input)]
 
     def are_allowed(ranks: Mapping[str, int]) -> bool:
-        version = source.skeleton.ir_version
-        return all(accepts_ranks(facts, found_scopes[0], node, ranks, version) for node in readers)
+        return all(facts.accepts_ranks(found_scopes[0], node, ranks) for node in readers)
 
     single = [[rank for rank in RANKS if are_allowed({name: rank})] or RANKS for name in names]
     if math.prod(map(len, single)) > _MOST_TOGETHER:
