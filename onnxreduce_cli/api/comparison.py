@@ -138,7 +138,7 @@ class ConversionVerifier:
                 tolerance=Tolerance(options.rtol, options.atol),
                 progress=self._progress,
                 labels=(label, "the converted model"),
-                casting=bool(options.dtypes),
+                changed=options.dtypes,
             )
             close_unused_models()
         if self.report.exit_code:

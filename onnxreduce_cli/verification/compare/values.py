@@ -17,6 +17,8 @@ rounding errors grow with the operands of a sum and not with its result; one tha
 taken as it is. A number of ULPs, where given, is a second way to agree, and the only one if neither
 `rtol` nor `atol` is given. An infinity agrees only with itself.
 
+Where a conversion changed dtypes, the coarser of the old and the new one counts for all floats.
+
 Between two executors, which sum in different orders and with different intermediate precision, the
 defaults are ten times as large; see `Tolerance.between_executors`.
 """
@@ -57,6 +59,7 @@ class Tolerance:
         ulp: units in the last place; None not to count them.
         exact: every bit must agree, but for the payload and sign of NaNs.
         factor: how much larger than in the table the defaults are.
+        coarse: a dtype whose defaults all floats have that are finer; empty for none.
     """
 
     rtol: float | None = None
@@ -64,6 +67,7 @@ class Tolerance:
     ulp: int | None = None
     exact: bool = False
     factor: float = 1.0
+    coarse: str = ""
 
     def between_executors(self) -> Tolerance:
         """Return the same with defaults ten times as large, and without exactness."""
@@ -81,6 +85,8 @@ class Tolerance:
         rtol, atol = _DEFAULTS.get(dtype.name, _TINY_FLOATS if is_float(dtype) else (0.0, 0.0))
         if dtype.kind == "c":
             rtol, atol = _DEFAULTS["float32" if dtype.itemsize == 8 else "float64"]
+        if self.coarse and rtol:
+            rtol, atol = max((rtol, atol), _DEFAULTS[self.coarse])
         return (
             self.factor * rtol if self.rtol is None else self.rtol,
             self.factor * atol * max(1.0, scale) if self.atol is None else self.atol,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 from onnx import ModelProto, TypeProto
 
 from onnxreduce_cli.errors import errors_about
@@ -13,6 +16,7 @@ from onnxreduce_cli.model.file.external import data_files
 from onnxreduce_cli.model.file.weights import mappable
 from onnxreduce_cli.model.gate.model import check_model
 from onnxreduce_cli.model.graph.scope import scopes, with_inner
+from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.model.types.skeleton import model_skeleton
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
@@ -131,6 +135,16 @@ class ModelSource:
         copy = ModelProto()
         copy.CopyFrom(self.model)
         return copy
+
+
+def cast_values(values: Mapping[str, Any], types: Mapping[str, TypeProto]) -> dict[str, Any]:
+    """Return arrays, by name, in the dtypes that a model takes or gives under these names."""
+    found = dict(values)
+    for name, value in values.items():
+        number = types[name].tensor_type.elem_type if name in types else 0
+        if number and isinstance(value, np.ndarray) and value.dtype != numpy_dtype(number):
+            found[name] = value.astype(numpy_dtype(number))
+    return found
 
 
 def _is_text(path: str) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from onnxreduce_cli.model.graph.values import finfo, is_float
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare_values
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.running.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.running.source import ModelSource, cast_values
 from onnxreduce_cli.verification.whole.results import Divergence
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
@@ -143,13 +146,13 @@ class InnerRunner:
 
         Args:
             names: the values.
-            feeds: the inputs.
+            feeds: the inputs, which are cast where the model takes other dtypes.
         """
         names = [name for name in names if name not in self._never]
         if not names:
             return {}
         try:
-            return self._runner(names).run(feeds, names)
+            return self._runner(names).run(cast_values(feeds, self._source.inputs), names)
         except CannotRunError:
             if len(names) == 1:
                 self._never.add(names[0])
@@ -178,10 +181,28 @@ def inner_values(
 def shared_values(
     sides: tuple[InnerRunner, InnerRunner], names: Sequence[str], feeds: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the inner values of two models that both can give, by name."""
+    """Return the inner values of two models that both can give, by name.
+
+    Those that a conversion gave another floating-point dtype are compared in the coarser one.
+
+    Args:
+        sides: the models.
+        names: of the values.
+        feeds: the inputs.
+    """
     left = sides[0].values(names, feeds)
     right = sides[1].values([name for name in names if name in left], feeds)
-    return {name: (left[name], value) for name, value in right.items()}
+    return {name: in_one_dtype(left[name], value) for name, value in right.items()}
+
+
+def in_one_dtype(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return two values, in the coarser of their dtypes if both are tensors of floats."""
+    pair = (first, second)
+    if not all(isinstance(item, np.ndarray) and is_float(item.dtype) for item in pair):
+        return pair
+    coarse = max((item.dtype for item in pair), key=lambda dtype: float(finfo(dtype).eps))
+    with np.errstate(all="ignore"):
+        return first.astype(coarse), second.astype(coarse)
 
 
 def _probe(

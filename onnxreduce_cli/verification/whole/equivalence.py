@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from onnxreduce_cli.engine.options import DTYPES
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.file.progress import Progress
-from onnxreduce_cli.model.graph.values import from_proto, kind_of
+from onnxreduce_cli.model.graph.values import dtype_name, from_proto, kind_of, numpy_dtype
+from onnxreduce_cli.text import count
+from onnxreduce_cli.verification.compare.in_double import (
+    ChangedDtypes,
+    NotInDoubleError,
+    coarsest,
+    in_double,
+    input_in_double,
+)
 from onnxreduce_cli.verification.compare.loop import Inputs
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.files import check_name, input_types
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
@@ -18,6 +30,15 @@ from onnxreduce_cli.verification.running.source import ModelOrPath, ModelSource
 from onnxreduce_cli.verification.whole.results import VerifyReport
 from onnxreduce_cli.verification.whole.trials import Trials
 from onnxreduce_cli.verification.whole.verdict import Verdict
+
+#: What was done to weights before models were compared in double.
+_WEIGHTS = "with weights rounded to the new dtype"
+
+#: How many sets of inputs are drawn to compare models in double.
+_IN_DOUBLE = 3
+
+#: In bytes: a model with more in it is not copied to be run in double.
+_LARGE = 1 << 30
 
 
 def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") -> dict[str, Any]:
@@ -55,7 +76,7 @@ def verify(
     save_failure: str | None = None,
     progress: Progress | None = None,
     labels: tuple[str, str] = ("", ""),
-    casting: bool = False,
+    changed: Mapping[str, str] | None = None,
     idle: bool = True,
 ) -> VerifyReport:
     """Compare two models, or one model in two executors, on the same inputs.
@@ -74,7 +95,8 @@ def verify(
         save_failure: a folder for the first inputs on which the models differ.
         progress: called with the steps done, the steps in all, and the current one.
         labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
-        casting: whether `b` may take and give other dtypes, to which inputs and outputs are cast.
+        changed: the dtypes that a conversion changed, and what to. `b` may take and give the new
+            ones; both must also compute the same in double precision, with the same weights.
         idle: whether to look for weights on which no output depends.
 
     Raises:
@@ -86,13 +108,74 @@ def verify(
         if executor not in EXECUTORS:
             raise UsageError(f"there is no executor {executor!r}")
     sources = _sources(a, b, labels)
-    interface = tuple(_interface(sources, casting))
+    numbers: dict[int, int] = {DTYPES[old]: DTYPES[new] for old, new in (changed or {}).items()}
+    interface = tuple(_interface(sources, bool(numbers)))
     if interface:
         first, second = (source.label for source in sources.values())
         return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
-    ran = Trials(sources, tuple(executors), tolerance or Tolerance(), progress, casting)
-    ran.run(_sets(inputs, sources[Side.REFERENCE]), dims, trials, seed, special)
-    return Verdict(ran).report(save_failure, idle=idle)
+    sets = _sets(inputs, sources[Side.REFERENCE])
+    wide, unknown = _in_double(sources, numbers, sets, dims, seed) if numbers else (None, "")
+    if wide is not None and wide.equivalent is False:
+        return wide
+    limit, coarse = tolerance or Tolerance(), 0
+    if numbers:
+        coarse = coarsest({*numbers, *numbers.values()})
+        limit = replace(limit, coarse=numpy_dtype(coarse).name)
+    ran = Trials(sources, tuple(executors), limit, progress, numbers)
+    ran.run(sets, dims, trials, seed, special)
+    report = Verdict(ran).report(save_failure, idle=idle)
+    if wide is not None and wide.equivalent:
+        told = count(sum(not trial.void for trial in wide.trials), "input")
+        remark = f"in double precision the models compute the same on {told}, {_WEIGHTS}"
+        return replace(report, remarks=(remark, *report.remarks), in_double=True)
+    if numbers:
+        unknown = (
+            f"not compared in double precision, where nothing is rounded: {unknown}; a difference "
+            f"smaller than what {dtype_name(coarse)} explains is not seen"
+        )
+        return replace(report, warnings=(*report.warnings, unknown))
+    return report
+
+
+def _in_double(
+    sources: Mapping[Side, ModelSource],
+    changed: ChangedDtypes,
+    sets: Sequence[Inputs],
+    dims: Mapping[str, int] | None,
+    seed: int,
+) -> tuple[VerifyReport | None, str]:
+    """Compare two models in double precision, in which a change of dtypes changes nothing.
+
+    Returns:
+        the report; None where one cannot be run so, and why.
+    """
+    if any(_bytes(source) > _LARGE for source in sources.values()):
+        return None, "a model is too large"
+    try:
+        wide = {side: in_double(source, changed=changed) for side, source in sources.items()}
+    except NotInDoubleError as error:
+        return None, str(error)
+    taken = wide[Side.REFERENCE].inputs
+    feeds: list[Inputs] = [
+        {name: input_in_double(value, changed) for name, value in given.items() if name in taken}
+        for given in sets
+    ]
+    # One executor, as ONNX Runtime has few kernels of double.
+    ran = Trials(wide, EXECUTORS[1:], Tolerance())
+    try:
+        ran.run(feeds, dims, _IN_DOUBLE, seed, special=False)
+    except InputError as error:
+        return None, str(error)
+    report = Verdict(ran).report(None, idle=False)
+    remark = f"both were run in double precision, {_WEIGHTS}: rounding does not explain it"
+    reason = next((run.reason for run in report.runs if run.reason), "no inputs")
+    told = replace(report, remarks=(*report.remarks, remark), in_double=report.equivalent)
+    return told, reason
+
+
+def _bytes(source: ModelSource) -> int:
+    own = os.path.getsize(source.path) if source.path is not None else 0
+    return own + source.mapped
 
 
 def _sources(

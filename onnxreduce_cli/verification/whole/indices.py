@@ -15,13 +15,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnx import NodeProto
+import numpy as np
+from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import scopes
+from onnxreduce_cli.model.graph.values import is_float, numpy_dtype
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.verification.compare.values import Tolerance, compare_values
 from onnxreduce_cli.verification.running.single_node import input_info, single_node_model
 from onnxreduce_cli.verification.running.source import ModelSource
-from onnxreduce_cli.verification.whole.divergence import inner_values
+from onnxreduce_cli.verification.whole.divergence import in_one_dtype, inner_values
 from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
 #: Operators that pick, by how many of their first inputs are what they pick from.
@@ -77,6 +81,9 @@ def explained_outputs(
     if not names <= set(known):
         return set()
     given = {mine: known[other] for pick in picks for mine, other in pick.picked.items()}
+    own = scopes(first[0].skeleton)
+    facts = Facts(first[0].skeleton, own)
+    given = {name: _in_own_dtype(value, facts.kind(own[0], name)) for name, value in given.items()}
     cut = _without(first[0], [pick.node for pick in picks], given)
     wanted = {name for pick in picks for name in pick.node.input if name} | set(outputs)
     fed = {**feeds, **given}
@@ -142,7 +149,7 @@ def _is_right(
 ) -> bool:
     """Return whether the first model's node picks the same from the second model's values."""
     for name, other in pick.data.items():
-        if name not in mine or not near(name, mine[name], known[other]):
+        if name not in mine or not near(name, *in_one_dtype(mine[name], known[other])):
             return False
     given = {name: mine[name] for name in pick.node.input if name and name in mine}
     given |= {name: known[other] for name, other in pick.data.items()}
@@ -156,6 +163,14 @@ def _is_right(
         name in found and compare_values(found[name], known[other], _EXACT).agree
         for name, other in pick.picked.items()
     )
+
+
+def _in_own_dtype(value: Any, kind: str | None) -> Any:
+    """Return a value of the second model in the dtype that it has in the first."""
+    if not isinstance(value, np.ndarray) or not is_float(value.dtype) or kind is None:
+        return value
+    number = TensorProto.DataType.Value(kind.removeprefix("tensor(").removesuffix(")").upper())
+    return value.astype(numpy_dtype(number))
 
 
 def _without(

@@ -12,15 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from onnx import helper
-
 from onnxreduce_cli.engine.catalogue import Pass
-from onnxreduce_cli.engine.options import DTYPES
 from onnxreduce_cli.errors import CheckError, ConversionError, UncheckedError
 from onnxreduce_cli.model.graph.scope import scopes
-from onnxreduce_cli.model.graph.values import finfo
 from onnxreduce_cli.text import count, listed
-from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError, LimitError
 from onnxreduce_cli.verification.running.isolated import (
     close_unused_models,
@@ -49,9 +44,6 @@ _LACKS = re.compile(
 #: onnx's words where the shape that a model states is not the one that is inferred. It infers more
 #: of a result than of its source, as other nodes take the place of what it knows nothing about.
 _STATED = "Inferred shape and existing shape differ"
-
-#: How many last places of the coarser dtype results may be apart where dtypes change.
-_LAST_PLACES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +207,8 @@ class _Checker:
                     self._result,
                     dims=self._changes.dims,
                     trials=_TRIALS,
-                    tolerance=_tolerance(self._changes.dtypes),
                     executors=executors,
-                    casting=bool(self._changes.dtypes),
+                    changed=self._changes.dtypes,
                     idle=False,
                 )
             except InputError as error:
@@ -225,13 +216,19 @@ class _Checker:
                 return
             if report.equivalent:
                 compared = sum(not trial.void for trial in report.trials)
-                self.done.append(f"agrees with the model on {count(compared, 'input')}")
+                exactly = ", and in double precision" if report.in_double else ""
+                self.done.append(f"agrees with the model on {count(compared, 'input')}{exactly}")
+                if self._changes.dtypes:
+                    self.warnings += report.warnings
                 return
+            if report.in_double is False:
+                break
         problems = list(_problems(report))
         if problems:
             raise self._failure("the result is not the same function", listed(problems))
         differences = list(_differences(report))
-        if differences and self._changes.dtypes:
+        if differences and self._changes.dtypes and report.in_double is not False:
+            self.warnings += report.warnings
             self.warnings.append(
                 f"{self._changes.names}: {listed(differences)}, which is more than the new dtype "
                 "explains by itself; see on real data: --verify -i NAME=FILE.npy"
@@ -261,19 +258,6 @@ def _loading_error(source: ModelSource) -> CannotRunError | None:
     except CannotRunError as error:
         return error
     return None
-
-
-def _tolerance(dtypes: Mapping[str, str]) -> Tolerance:
-    """Return the tolerance: wide where dtypes change, for the coarser of each two."""
-    if not dtypes:
-        return Tolerance()
-    pairs = [
-        [helper.tensor_dtype_to_np_dtype(DTYPES[name]) for name in names]
-        for names in dtypes.items()
-    ]
-    coarse = _LAST_PLACES * max(float(finfo(dtype).eps) for pair in pairs for dtype in pair)
-    finest = min(Tolerance().limits(pair[0], 1.0)[1] for pair in pairs)
-    return Tolerance(rtol=min(coarse, 0.3), factor=max(1.0, min(coarse, 0.3) / finest))
 
 
 def _problems(report: VerifyReport) -> Iterator[str]:

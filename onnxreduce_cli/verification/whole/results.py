@@ -132,6 +132,8 @@ class VerifyReport(Serializable):
         equivalent: whether they agree; None if nothing could be compared.
         by: the executors that compared, and why one did not; empty if none did.
         saved: the folder that holds the failing inputs, if they were kept.
+        in_double: whether models of other dtypes compute the same in double precision, with the
+            same weights; None where that was not compared.
     """
 
     EXTRA_FIELDS: ClassVar = ("exit_code",)
@@ -149,6 +151,7 @@ class VerifyReport(Serializable):
     by: str = ""
     warnings: tuple[str, ...] = ()
     saved: str | None = None
+    in_double: bool | None = None
 
     @property
     def exit_code(self) -> int:

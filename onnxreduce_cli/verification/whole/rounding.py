@@ -3,7 +3,8 @@
 A deep or ill-conditioned model amplifies rounding errors beyond any fixed tolerance. To measure
 that, each value of the model in double gets an error of a unit in the last place of a float:
 rounding may move an output some times as far as these errors do. Two models are the same function
-if they agree in double.
+if they agree in double. Where dtypes were changed, the errors are those of the coarser dtype, and
+those of weights and inputs in it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from onnxreduce_cli.model.graph.values import is_float
 from onnxreduce_cli.verification.compare.in_double import (
+    ChangedDtypes,
     NotInDoubleError,
     in_double,
     input_in_double,
@@ -41,12 +43,17 @@ class Rounding:
     Attributes:
         sources: the models.
         feeds: the inputs of each trial.
+        changed: the dtypes that the second model has in place of others.
     """
 
     def __init__(
-        self, sources: Mapping[Side, ModelSource], feeds: Sequence[Mapping[str, Any]]
+        self,
+        sources: Mapping[Side, ModelSource],
+        feeds: Sequence[Mapping[str, Any]],
+        changed: ChangedDtypes | None = None,
     ) -> None:
         self._sources = sources
+        self._changed = changed or {}
         self._feeds = feeds
         self._runners: dict[tuple[Side, bool], Runner | None] = {}
         self._found: dict[tuple[Side, bool, int, str], Array | None] = {}
@@ -100,7 +107,10 @@ class Rounding:
         feeds = self._feeds[number]
         if not set(feeds) <= set(source.inputs):
             return None  # In double, inputs with defaults are gone.
-        wide = {name: input_in_double(value) for name, value in feeds.items()}
+        wide = {
+            name: input_in_double(value, self._changed, rounded=noise)
+            for name, value in feeds.items()
+        }
         runner = self._runner(side, noise)
         try:
             found = None if runner is None else runner.run(wide, [name]).get(name)
@@ -114,7 +124,7 @@ class Rounding:
     def _runner(self, side: Side, noise: bool) -> Runner | None:
         if (side, noise) not in self._runners:
             try:
-                model = in_double(self._sources[side], noise=noise)
+                model = in_double(self._sources[side], noise=noise, changed=self._changed)
                 self._runners[side, noise] = open_isolated(model, "numpy")
             except (NotInDoubleError, CannotRunError):
                 self._runners[side, noise] = None

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import TypeProto
 
 from onnxreduce_cli.model.file.progress import Progress
-from onnxreduce_cli.model.graph.values import numpy_dtype
+from onnxreduce_cli.verification.compare.in_double import ChangedDtypes
 from onnxreduce_cli.verification.compare.loop import (
     InputRequest,
     Inputs,
@@ -47,7 +46,7 @@ from onnxreduce_cli.verification.running.isolated import (
     open_isolated,
 )
 from onnxreduce_cli.verification.running.runtime import Runner
-from onnxreduce_cli.verification.running.source import ModelSource
+from onnxreduce_cli.verification.running.source import ModelSource, cast_values
 from onnxreduce_cli.verification.whole.naming import short_message
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from onnxreduce_cli.verification.whole.results import ExecutorRun, Trial
@@ -65,7 +64,8 @@ class Trials:
         executors: the executors that run each.
         tolerance: the allowed difference of values.
         progress: called with the steps done, the steps in all, and the current one.
-        casting: whether the second model may take and give other dtypes than the first.
+        changed: the dtypes that the second model has in place of others, in its inputs and outputs
+            too.
         runs: the runs, one for each set of inputs.
         uncounted: runs on special values, by which the models are not judged.
         random: the outputs that are random, which are not compared.
@@ -80,7 +80,7 @@ class Trials:
     executors: tuple[str, ...]
     tolerance: Tolerance
     progress: Progress | None = None
-    casting: bool = False
+    changed: ChangedDtypes = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
     uncounted: list[Run] = field(default_factory=list)
     random: set[str] = field(default_factory=set)
@@ -200,7 +200,7 @@ class Trials:
         """Run a model on the inputs of every trial."""
         source, first = self.sources[key[0]], self.sources[Side.REFERENCE]
         runner, names = open_isolated(source, key[1]), list(source.outputs)
-        casting = self.casting and source is not first
+        casting = self.changed and source is not first
         found = []
         for run in runs:
             feeds = cast_values(run.feeds, source.inputs) if casting else run.feeds
@@ -292,16 +292,6 @@ class _Draw:
             values = ORDINARY
         self._last = choice
         return self._drawer.draw(fitting, values, self._rng, given, level=level)
-
-
-def cast_values(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
-    """Return arrays, by name, in the dtypes that a model takes or gives under these names."""
-    found = dict(values)
-    for name, value in values.items():
-        number = types[name].tensor_type.elem_type if name in types else 0
-        if number and isinstance(value, np.ndarray) and value.dtype != numpy_dtype(number):
-            found[name] = value.astype(numpy_dtype(number))
-    return found
 
 
 def _plan(

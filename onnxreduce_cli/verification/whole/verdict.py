@@ -18,6 +18,7 @@ from onnxreduce_cli.verification.whole import indices
 from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence
 from onnxreduce_cli.verification.whole.naming import executor_name, judged_by
+from onnxreduce_cli.verification.whole.overflow import overflows, said_of
 from onnxreduce_cli.verification.whole.results import (
     Comparison,
     Disagreement,
@@ -59,6 +60,8 @@ class Verdict:
         }
         self._explained = dict(self._explain())
         self._agreed = {where: self._agree(*where) for where in self._judged}
+        self._overflows = dict(self._find_overflows())
+        self._leave_out_overflows()
 
     @property
     def _reference(self) -> ModelSource:
@@ -88,6 +91,33 @@ class Verdict:
             if (first[0] is not second[0]) == self._pair and first[0] is Side.REFERENCE
         ]
         return all(found) if found else None
+
+    def _find_overflows(self) -> Iterator[tuple[int, str]]:
+        """Yield the trials in which models differ and values overflow, and what is said of them."""
+        if not self.ran.changed or self.ran.is_large:
+            return
+        for number in dict.fromkeys(n for (n, _), agree in self._agreed.items() if agree is False):
+            wrong = self._failing(number)
+            assert wrong is not None
+            sides = [(self.ran.sources[side], executor) for side, executor in wrong[2:]]
+            found = overflows(sides, self.ran.runs[number].feeds, self.ran.changed)
+            if found:
+                yield number, said_of(found)
+
+    def _leave_out_overflows(self) -> None:
+        """Leave out trials on drawn inputs in which values overflow, if there are others.
+
+        No data that was given shows that the model meets such values.
+        """
+        drawn = {n for n in self._overflows if self.ran.runs[n].values != "given"}
+        rest = {number for (number, _), agree in self._agreed.items() if agree} - drawn
+        if drawn and rest:
+            self._judged = {k: item for k, item in self._judged.items() if k[0] not in drawn}
+            self._explained = {k: item for k, item in self._explained.items() if k[0] not in drawn}
+            self._agreed = {k: item for k, item in self._agreed.items() if k[0] not in drawn}
+        else:
+            drawn = set()
+        self._left_out = drawn
 
     def report(self, save_failure: str | None, *, idle: bool = True) -> VerifyReport:
         """Return the report.
@@ -121,20 +151,38 @@ class Verdict:
             tuple(self._remarks()),
             equivalent,
             judged_by(comparisons, runs, self._pair) if known else "",
-            (*self._warnings(covered), *(self._unseen(weights) if equivalent else ())),
+            (
+                *self._of_overflows(),
+                *self._warnings(covered),
+                *(self._unseen(weights) if equivalent else ()),
+            ),
             self._save(failing, save_failure),
         )
 
     def _trials(self) -> Iterator[Trial]:
         """Yield the sets of inputs, with a reason where no outputs could be compared."""
         for trial in self.ran.trials():
+            if trial.number in self._left_out:
+                yield replace(trial, void=self._overflows[trial.number])
+                continue
             void = all(self._agreed[trial.number, name] is None for name in self._names)
             yield replace(trial, void=self.ran.why_void(trial.number)) if void else trial
 
-    def _failing(self) -> _Difference | None:
-        """Return where the verdict fails first; None if it does not."""
+    def _of_overflows(self) -> Iterator[str]:
+        """Yield warnings of values that overflow."""
+        for number, said in self._overflows.items():
+            kind = self.ran.runs[number].values
+            if number in self._left_out:
+                yield (
+                    f"on drawn inputs ({kind}) {said}: these inputs do not count; see on real data"
+                )
+            else:
+                yield f"on {'inputs given' if kind == 'given' else f'drawn inputs ({kind})'} {said}"
+
+    def _failing(self, only: int | None = None) -> _Difference | None:
+        """Return where the verdict fails first, in any trial or one; None if it does not."""
         for (number, name), agree in self._agreed.items():
-            if agree is False:
+            if agree is False and only in (None, number):
                 wrong = [
                     (number, name, first, second)
                     for first, second, errors in self._judged[number, name].compared()
@@ -164,7 +212,8 @@ class Verdict:
         numbers = [
             number
             for number, run in enumerate(self.ran.runs)
-            if all(run.outcomes[key].values is not None for key in (first, second))
+            if number not in self._left_out
+            and all(run.outcomes[key].values is not None for key in (first, second))
         ]
         results: dict[str, list[Any]] = {name: [] for name in self._names}
         for number in numbers:
@@ -355,7 +404,7 @@ class _Explanations:
     def __init__(self, ran: Trials) -> None:
         """Prepare for models that ran."""
         self._ran = ran
-        self.rounding = Rounding(ran.sources, [run.feeds for run in ran.runs])
+        self.rounding = Rounding(ran.sources, [run.feeds for run in ran.runs], ran.changed)
         self._picked: dict[tuple[int, RunKey, RunKey], set[str]] = {}
 
     def explain(self, number: int, name: str, first: RunKey, second: RunKey) -> str:

@@ -1,0 +1,202 @@
+"""A model whose dtype was changed: rounding is no difference, and a mistake is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, numpy_helper
+
+import onnxreduce_cli
+from onnxreduce_cli.report.verify import verify_text
+from onnxreduce_cli.verification.whole.equivalence import verify
+from onnxreduce_cli.verification.whole.results import VerificationError, VerifyReport
+from tests.support import model
+
+EXPORTS = Path(__file__).parents[2] / "data" / "exports"
+
+#: Two convolutions, a normalisation by hand, and a product of two branches.
+TEXT = """<ir_version: 10, opset_import: ["": 22]>
+g (float[2,3,8,8] x, float[2,3,8,8] u) => (float[2,5,5] y, int64[2,5] at) {
+    a = Conv<pads = [1,1,1,1]>(x, w)
+    b = Relu(a)
+    c = Conv<pads = [1,1,1,1]>(u, w)
+    m = ReduceMean(b, axes)
+    d = Sub(b, m)
+    q = Mul(d, d)
+    v = ReduceMean(q, axes)
+    e = Add(v, eps)
+    r = Sqrt(e)
+    n = Div(d, r)
+    s = Reshape(n, by)
+    z = Reshape(c, by)
+    t = Transpose<perm = [0,2,1]>(z)
+    p = MatMul(s, t)
+    y = Softmax<axis = 2>(p)
+    at = ArgMax<axis = 2, keepdims = 0>(y)
+}"""
+
+
+def source() -> ModelProto:
+    found = onnx.parser.parse_model(TEXT)
+    rng = np.random.default_rng(3)
+    weights = {
+        "w": rng.normal(0, 0.1, (5, 3, 3, 3)).astype(np.float32),
+        "eps": np.float32(1e-3),
+        "axes": np.int64([2, 3]),
+        "by": np.int64([2, 5, 64]),
+    }
+    found.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in weights.items())
+    return found
+
+
+def changed(found: ModelProto, before: str = "float", after: str = "float16") -> ModelProto:
+    return onnxreduce_cli.convert(found, dtypes={before: after}, check=False)
+
+
+def compared(first: ModelProto, second: ModelProto, after: str = "float16") -> VerifyReport:
+    return verify(first, second, changed={"float": after}, trials=3)
+
+
+@pytest.mark.parametrize("after", ["float16", "bfloat16", "double"])
+def test_rounding_to_another_dtype_is_no_difference(after: str) -> None:
+    found = source()
+    report = compared(found, changed(found, after=after), after)
+    assert report.equivalent is True
+    assert report.in_double is True
+    assert "in double precision the models compute the same on 3 inputs" in verify_text(report)
+
+
+@pytest.mark.parametrize("before", ["float16", "bfloat16", "double"])
+def test_from_another_dtype_too(before: str) -> None:
+    found = changed(source(), after=before)
+    report = verify(found, changed(found, before, "float"), changed={before: "float"}, trials=3)
+    assert report.equivalent is True
+    assert report.in_double is True
+
+
+def _weight(found: ModelProto) -> None:
+    tensor = found.graph.initializer[0]
+    array = numpy_helper.to_array(tensor).copy()
+    array[4, 2, 1, 1] *= array.dtype.type(1.05)
+    tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+
+
+def _axis(found: ModelProto) -> None:
+    found.graph.node[-2].attribute[0].i = 1
+
+
+def _inputs(found: ModelProto) -> None:
+    convolutions = [node for node in found.graph.node if node.op_type == "Conv"]
+    names = [node.input[0] for node in convolutions]
+    for node, name in zip(convolutions, reversed(names), strict=True):
+        node.input[0] = name
+
+
+def _order(found: ModelProto) -> None:
+    (node,) = [node for node in found.graph.node if node.op_type == "Sub"]
+    node.input[:] = reversed(node.input)
+
+
+def _small(found: ModelProto) -> None:
+    tensor = found.graph.initializer[1]
+    array = numpy_helper.to_array(tensor)
+    tensor.CopyFrom(numpy_helper.from_array(array + array.dtype.type(2e-5), tensor.name))
+
+
+@pytest.mark.parametrize("after", ["float16", "bfloat16"])
+@pytest.mark.parametrize("mistake", [_weight, _axis, _inputs, _order, _small])
+def test_a_mistake_is_a_difference(mistake: Callable[[ModelProto], None], after: str) -> None:
+    """However small it is beside the rounding of the new dtype."""
+    found = source()
+    wrong = changed(found, after=after)
+    mistake(wrong)
+    report = compared(found, wrong, after)
+    assert report.equivalent is False
+    assert report.in_double is False
+    assert "rounding does not explain it" in verify_text(report)
+
+
+def test_inner_values_are_compared_after_a_cast() -> None:
+    """They take the place of an output that proves nothing."""
+    found = model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[2,4] x) => (float[2,4] y) <float[1] z = {0}> {
+            a = Sigmoid(x) b = Exp(a) y = Mul(b, z) }""")
+    report = compared(found, changed(found))
+    assert report.equivalent is True
+    (warning,) = [item for item in report.warnings if "proves nothing" in item]
+    assert "inner values were compared too, and with them 2 of 3" in warning
+
+
+OVERFLOWING = """<ir_version: 8, opset_import: ["": 17]>
+g (float[2,4] x) => (float[2,4] y) <float k = {2}> {
+    [power] p = Pow(x, k)
+    y = Sqrt(p)
+}"""
+
+
+def test_given_inputs_that_overflow_are_named(tmp_path: Path) -> None:
+    found = model(OVERFLOWING)
+    inputs = {"x": np.float32([[1, 2, 3, 400]] * 2)}
+    report = verify(found, changed(found), changed={"float": "float16"}, inputs=inputs)
+    assert report.equivalent is False
+    assert report.in_double is True
+    assert "node 'power' (Pow) computes 1.6e+05" in verify_text(report)
+    assert "on inputs given values are beyond the range of float16, 65504" in verify_text(report)
+
+
+def test_drawn_inputs_that_overflow_are_said_and_do_not_count() -> None:
+    found = model(OVERFLOWING)
+    report = verify(found, changed(found), changed={"float": "float16"})
+    assert report.equivalent is True
+    (warning,) = [item for item in report.warnings if "on drawn inputs (large)" in item]
+    assert "node 'power' (Pow) computes" in warning
+    assert "these inputs do not count; see on real data" in warning
+    voids = [trial.void for trial in report.trials if trial.void]
+    assert len(voids) == 1
+    assert "beyond the range" in voids[0]
+
+
+def test_where_all_drawn_inputs_overflow_the_models_differ() -> None:
+    found = model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[2,4] x) => (float[2,4] y) <float large = {6e4}> {
+            b = Exp(x) a = Add(b, large) [twice] t = Add(a, a) y = Sub(t, a) }""")
+    report = verify(found, changed(found), changed={"float": "float16"})
+    assert report.equivalent is False
+    assert "node 'twice' (Add) computes 1.2e+05" in verify_text(report)
+
+
+def test_a_model_that_has_no_counterpart_in_double_is_said_to_be_compared_less() -> None:
+    found = model("""<ir_version: 8, opset_import: ["": 17, "custom": 1]>
+        g (float[4] x) => (float[4] y, float[4] z) { y = Neg(x) z = custom.Other(x) }""")
+    report = verify(found, changed(found), changed={"float": "float16"})
+    assert report.in_double is None
+    assert "not compared in double precision" in verify_text(report)
+
+
+@pytest.mark.parametrize("name", ["dyn_resnet", "ts_norms", "ts_gru", "dyn_half"])
+def test_exports_pass_their_own_comparison(name: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"dtypes": {"float": "float16"}, "verify": True, "trials": 2}
+    done = onnxreduce_cli.convert_file(EXPORTS / f"{name}.onnx", tmp_path / "o.onnx", **options)
+    assert done.verified is not None
+    assert done.verified.in_double is True
+
+
+def test_nothing_is_written_where_real_data_overflows(tmp_path: Path) -> None:
+    onnx.save(model(OVERFLOWING), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.float32([[1, 2, 3, 400]] * 2))
+    pair = f"x={tmp_path / 'x.npy'}"
+    with pytest.raises(VerificationError) as raised:
+        onnxreduce_cli.convert_file(
+            tmp_path / "m.onnx",
+            tmp_path / "o.onnx",
+            dtypes={"float": "float16"},
+            verify=True,
+            pairs=(pair,),
+        )
+    assert "node 'power' (Pow)" in verify_text(raised.value.report)
+    assert not (tmp_path / "o.onnx").exists()
