@@ -5,6 +5,7 @@ The engine, the checks and what writes files read them from one object.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
@@ -15,8 +16,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.graph.domains import LEARNING, default_opset
 from onnxreduce_cli.model.graph.ir_version import Wanted
-from onnxreduce_cli.model.graph.values import dtype_name
-from onnxreduce_cli.text import did_you_mean, shortened
+from onnxreduce_cli.model.graph.values import dtype_name, parse_dtype
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.graph.metadata import Strip
@@ -275,16 +275,18 @@ def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
     Raises:
         UsageError: there is no such floating-point dtype, or one would change twice.
     """
-    for name in (*dtypes, *dtypes.values()):
-        if name not in DTYPES:
+    found = [(parse_dtype(before), parse_dtype(after)) for before, after in dtypes.items()]
+    changed = Counter(before for before, _ in found)
+    for (before, after), names in zip(found, dtypes.items(), strict=True):
+        said = f"--dtype {names[0]}={names[1]}"
+        for number, name in zip((before, after), names, strict=True):
+            if number not in DTYPES.values():
+                raise UsageError(
+                    f"{said}: it changes {', '.join(DTYPES)} to one another, not {name}"
+                )
+        if after in changed or changed[before] > 1:
+            twice = after if after in changed else before
             raise UsageError(
-                f"--dtype changes {', '.join(DTYPES)} to one another, not "
-                f"{shortened(name)}{did_you_mean(name, DTYPES)}"
+                f"{said}: {dtype_name(twice)} is itself changed by another --dtype; leave one out"
             )
-    for before, after in dtypes.items():
-        if after in dtypes:
-            raise UsageError(
-                f"--dtype {before}={after}: {after} is itself changed by another --dtype; leave "
-                "one out"
-            )
-    return [(DTYPES[before], DTYPES[after]) for before, after in dtypes.items()]
+    return found

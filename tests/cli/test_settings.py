@@ -105,7 +105,10 @@ def test_what_is_wrong_is_told(project, onnxreduce, text, said):
     [
         ("for = 'opencv==2'", "for of [tool.onnxreduce]: nothing is known of opencv before 4.5"),
         ("contract = ['Relu']", "contract of [tool.onnxreduce]: no nodes are known to stand for"),
-        ("dtype = 'half=float'", "dtype of [tool.onnxreduce]: --dtype changes float, double"),
+        (
+            "dtype = 'int8=float'",
+            "dtype of [tool.onnxreduce]: --dtype int8=float: it changes float",
+        ),
     ],
 )
 def test_a_value_that_means_nothing_is_told_with_its_file(project, onnxreduce, text, said):

@@ -19,7 +19,8 @@ from onnx import (
     helper,
 )
 
-from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.errors import InvalidModelError, UsageError
+from onnxreduce_cli.text import did_you_mean, quoted
 
 #: Dimensions: an int where known, a name where symbolic, None where nothing is known.
 Dims = tuple[int | str | None, ...]
@@ -41,6 +42,10 @@ CONSTANT_DTYPES: dict[str, npt.DTypeLike] = {
     "value_string": object,
     "value_strings": object,
 }
+
+
+#: Short names of kinds of numbers, which their bits follow: ``fp16``.
+_SHORT = {"float": ("f", "fp"), "bfloat": ("bf",), "int": ("i",), "uint": ("u",)}
 
 
 class ValueType(NamedTuple):
@@ -95,6 +100,37 @@ def dtype_name(elem_type: int) -> str:
             f"the model has values of element type {elem_type}, which the installed onnx does not "
             "know; mend the model, or install a newer onnx"
         ) from error
+
+
+@cache
+def _spelled_dtypes() -> dict[str, int]:
+    """Return dtypes by their names: of ONNX, of NumPy, and short ones as ``fp16`` and ``i64``."""
+    numbers = [number for number in TensorProto.DataType.values() if number]
+    named = {numpy_dtype(number).name: number for number in numbers if number != TensorProto.STRING}
+    short = {
+        f"{begun}{name.removeprefix(kind)}": number
+        for name, number in named.items()
+        for kind, begins in _SHORT.items()
+        for begun in begins
+        if name.removeprefix(kind).isdigit()
+    }
+    own = {dtype_name(number): number for number in numbers}
+    return {"half": TensorProto.FLOAT16, **short, **named, **own}
+
+
+def parse_dtype(text: str) -> int:
+    """Return the dtype that a name stands for: ``float``, ``float32`` and ``fp32`` are the same.
+
+    Raises:
+        UsageError: there is no such dtype.
+    """
+    known = _spelled_dtypes()
+    number = known.get(text.strip().lower())
+    if number is None:
+        names = sorted({dtype_name(item) for item in known.values()})
+        hint = did_you_mean(text, known) or f"; there are {', '.join(names)}"
+        raise UsageError(f"there is no dtype {quoted(text)}{hint}")
+    return number
 
 
 def elem_type_of(kind: str) -> int | None:

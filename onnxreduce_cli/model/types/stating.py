@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.graph.scope import Scope
-from onnxreduce_cli.model.graph.values import Dims, ValueType, dtype_name, from_proto, numpy_dtype
+from onnxreduce_cli.model.graph.values import Dims, ValueType, dtype_name, from_proto, parse_dtype
 from onnxreduce_cli.model.types.facts import Facts, admit
-from onnxreduce_cli.text import did_you_mean, quoted
+from onnxreduce_cli.text import did_you_mean
 
 
 def parse_type(text: str) -> TypeProto:
     """Return the tensor type that a text spells: ``float``, ``uint8[N,3,224]``, ``int64[]``.
 
-    Dtypes are named as ONNX or NumPy do. A dimension is a number, a name, or ``?``.
+    Dtypes are named as `parse_dtype` reads them. A dimension is a number, a name, or ``?``.
 
     Raises:
         UsageError: there is no such dtype, or a dimension is none of these.
@@ -26,19 +26,9 @@ def parse_type(text: str) -> TypeProto:
     found = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
     if found is None:
         raise UsageError(f"{text!r} is no type; give one like float or uint8[N,3,224]")
-    known = _dtypes()
-    if found[1] not in known:
-        hint = did_you_mean(found[1], known) or f"; there are {', '.join(known)}"
-        raise UsageError(f"there is no dtype {quoted(found[1])}{hint}")
+    number = parse_dtype(found[1])
     dims = None if found[2] is None else tuple(_dims(text, found[2]))
-    return helper.make_tensor_type_proto(known[found[1]], dims)
-
-
-def _dtypes() -> dict[str, int]:
-    """Return dtypes by ONNX's names and by NumPy's."""
-    numbers = [number for number in TensorProto.DataType.values() if number]
-    own = {dtype_name(number): number for number in numbers}
-    return {numpy_dtype(number).name: number for number in numbers if number != 8} | own
+    return helper.make_tensor_type_proto(number, dims)
 
 
 def _dims(text: str, inner: str) -> Iterator[int | str | None]:

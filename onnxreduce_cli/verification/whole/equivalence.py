@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from onnxreduce_cli.engine.options import DTYPES
+from onnxreduce_cli.engine.options import dtype_pairs
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.model.graph.values import dtype_name, from_proto, kind_of, numpy_dtype
@@ -108,7 +108,7 @@ def verify(
         if executor not in EXECUTORS:
             raise UsageError(f"there is no executor {executor!r}")
     sources = _sources(a, b, labels)
-    numbers: dict[int, int] = {DTYPES[old]: DTYPES[new] for old, new in (changed or {}).items()}
+    numbers = dict(dtype_pairs(changed or {}))
     interface = tuple(_interface(sources, bool(numbers)))
     if interface:
         first, second = (source.label for source in sources.values())
