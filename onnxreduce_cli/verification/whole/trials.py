@@ -51,8 +51,9 @@ from onnxreduce_cli.verification.whole.naming import short_message
 from onnxreduce_cli.verification.whole.randomness import random_outputs
 from onnxreduce_cli.verification.whole.results import ExecutorRun, Trial
 
-#: Elements above which a tensor gets a batch of one, and above which none is drawn.
-_MANY, _MOST = 1 << 24, 1 << 28
+#: Elements above which a tensor gets a batch of one, and above which none is drawn: Python's
+#: generator counts the bits of as many doubles in a C int.
+_MANY, _MOST = 1 << 24, (1 << 25) - 1
 
 
 @dataclass(slots=True)

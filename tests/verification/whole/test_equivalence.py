@@ -397,6 +397,13 @@ def test_what_is_too_large_to_draw_is_told_with_what_to_do(
         verify(found)
 
 
+def test_an_input_is_too_large_to_draw_before_the_generator_ends():
+    source = model("""<ir_version: 8, opset_import: ["": 17]>
+        agraph (float[8192, 4096] x) => (float[8192, 4096] y) { y = Relu(x) }""")
+    with pytest.raises(InputError, match="33,554,432 elements are too large to draw"):
+        verify(source)
+
+
 def test_a_batch_of_one_where_images_must_be_large() -> None:
     found = source(
         "g (float[N,C,H,W] x) => (float[A,B] y) <int64[2] shape = {-1, 301056}> "
