@@ -57,6 +57,8 @@ def requests(model: ModelProto) -> Iterator[dict[str, Any]]:
         yield from ({"expand": expand, "opset": opset} for opset in EXPANDED)
     yield from ({"dtypes": dtypes} for dtypes in DTYPES)
     yield {"dtypes": {"float": "float16"}, "keep_interface": True}
+    names = [info.name for info in (*model.graph.input, *model.graph.output)]
+    yield {"io_dtypes": dict.fromkeys(names, "double")}
     if model.functions:
         yield {"inline_functions": True}
     symbols = {

@@ -22,6 +22,7 @@ class PreparationOptions(TypedDict, total=False):
     inline_functions: bool
     dims: Mapping[str, int]
     dtypes: Mapping[str, str]
+    io_dtypes: Mapping[str, str]
     keep_interface: bool
 
 

@@ -80,7 +80,7 @@ class PassChecker:
             self.report = check_passes(
                 opened,
                 ModelSource(written, "", called="the converted model", generated=True),
-                PassedChanges(self._passes, options.dims, options.dtypes),
+                PassedChanges(self._passes, options.dims, options.dtypes, options.io_dtypes),
                 compare=self._verifier is None,
                 strict=options.strict,
             )
@@ -139,6 +139,7 @@ class ConversionVerifier:
                 progress=self._progress,
                 labels=(label, "the converted model"),
                 changed=options.dtypes,
+                recast=options.io_dtypes,
             )
             close_unused_models()
         if self.report.exit_code:

@@ -241,6 +241,25 @@ def _parse_dtypes(_: click.Context, __: click.Parameter, values: tuple[str, ...]
     return found
 
 
+def _parse_types(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Parse texts such as ``y=uint8`` into types by name; names may have ``=`` in them."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, _sign, text = value.rpartition("=")
+        if not name or not text:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=DTYPE")
+        if found.setdefault(name, text) != text:
+            raise click.BadParameter(f"it says both {found[name]} and {text} of {name!r}")
+    return found
+
+
+def _parse_io_dtypes(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """Parse texts such as ``ids=int32,mask=int32`` into dtypes by name."""
+    return _parse_types(context, parameter, tuple(",".join(values).split(",")) if values else ())
+
+
 _PREPARING = (
     click.option(
         "--strip-metadata",
@@ -262,24 +281,20 @@ _PREPARING = (
         help="Change a dtype in values, weights and attributes, as in bfloat16=float.",
     ),
     click.option(
+        "--io-dtype",
+        "io_dtypes",
+        multiple=True,
+        callback=_parse_io_dtypes,
+        metavar="NAME=DTYPE,...",
+        help="Change the dtype of an input or output alone; a Cast inside restores the old one.",
+    ),
+    click.option(
         "--keep-interface", is_flag=True, help="Inputs and outputs keep their dtypes, by Cast."
     ),
 )
 
 #: Adds the options of changes of the whole model to a command.
 preparation_options = each_of(_PREPARING)
-
-
-def _parse_types(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Parse texts such as ``y=uint8`` into types by name; names may have ``=`` in them."""
-    found: dict[str, str] = {}
-    for value in values:
-        name, _sign, text = value.rpartition("=")
-        if not name or not text:
-            raise click.BadParameter(f"{value!r} is not of the form NAME=DTYPE")
-        if found.setdefault(name, text) != text:
-            raise click.BadParameter(f"it says both {found[name]} and {text} of {name!r}")
-    return found
 
 
 #: Adds ``--type`` to a command, as `types`.

@@ -29,6 +29,7 @@ class Pass(NamedTuple):
 INLINING = Pass("--inline-functions", "whole", "leave --inline-functions out")
 DIMENSIONS = Pass("--dim", "whole", "leave --dim out, or fix fewer dimensions")
 DTYPES = Pass("--dtype", "whole", "leave --dtype out")
+INTERFACE = Pass("--io-dtype", "whole", "leave --io-dtype out")
 METADATA = Pass("--strip-metadata", "form", "leave --strip-metadata out")
 SEQUENCES = Pass("sequences written out as tensors", "whole", "choose another opset")
 BLOCKED_FUNCTIONS = Pass("functions inlined", "whole", "choose another opset")

@@ -61,6 +61,8 @@ class Options:
         dims: sizes to fix symbolic dimensions at, by their names: ``{"batch": 1}``; those without a
             name are ``input[axis]``.
         dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
+        io_dtypes: dtypes of inputs and outputs alone, by their names: ``{"ids": "int32"}``; a Cast
+            inside restores the old one.
         keep_interface: keep the dtypes of inputs and outputs, by a Cast each.
         dry_run: write nothing: only plan, or also compare with `verify`.
         force: overwrite a file that exists.
@@ -96,6 +98,7 @@ class Options:
     inline_functions: bool = False
     dims: Mapping[str, int] = field(default_factory=dict)
     dtypes: Mapping[str, str] = field(default_factory=dict)
+    io_dtypes: Mapping[str, str] = field(default_factory=dict)
     keep_interface: bool = False
     dry_run: bool = False
     force: bool = False
@@ -124,7 +127,8 @@ class Options:
     @property
     def prepares(self) -> bool:
         """True if the whole model is changed at its own opset first."""
-        return bool(self.strip_metadata or self.inline_functions or self.dims or self.dtypes)
+        dtypes = self.dtypes or self.io_dtypes
+        return bool(self.strip_metadata or self.inline_functions or self.dims or dtypes)
 
     @property
     def changes_anything(self) -> bool:
@@ -180,6 +184,8 @@ class Options:
             UsageError: there is no such opset, runtime, operator, type or dtype.
         """
         dtype_pairs(self.dtypes)
+        for text in self.io_dtypes.values():
+            parse_dtype(text)
         self.target()
         if self.opset is not None:
             check_opset(self.opset)

@@ -5,8 +5,9 @@ Few conversions request any, so each is imported only when it is requested.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from onnxreduce_cli.engine import catalogue
@@ -30,7 +31,7 @@ class Preparation(NamedTuple):
         inlined: the functions that were inlined.
         nodes: how many nodes the model had; None if no change was requested.
         moved: whether external data was moved into the model.
-        casts: the names of the Casts by which inputs and outputs keep their dtypes.
+        casts: the Casts at inputs and outputs, by name, each with the option that puts it there.
         passes: the passes that ran.
     """
 
@@ -40,14 +41,13 @@ class Preparation(NamedTuple):
     inlined: tuple[Inlined, ...] = ()
     nodes: int | None = None
     moved: bool = False
-    casts: tuple[str, ...] = ()
+    casts: Mapping[str, str] = MappingProxyType({})
     passes: tuple[Pass, ...] = ()
 
     def with_advice(self, blockers: tuple[Blocker, ...]) -> tuple[Blocker, ...]:
         """Return the blockers, with another advice for the Casts that an option added."""
-        advice = "leave out --keep-interface, which puts it there"
         return tuple(
-            replace(blocker, advice=f"{advice}; or {blocker.advice}")
+            replace(blocker, advice=_cast_advice(self.casts[blocker.node], blocker.advice))
             if blocker.node in self.casts and not blocker.scope
             else blocker
             for blocker in blockers
@@ -68,6 +68,10 @@ class Preparation(NamedTuple):
         )
 
 
+def _cast_advice(option: str, advice: str) -> str:
+    return f"leave out {option}, which puts it there; or {advice}"
+
+
 def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Return the changes, with several of one node combined."""
     found: dict[tuple[str, str], Change] = {}
@@ -86,7 +90,7 @@ def prepare(document: Document, options: Options) -> Preparation:
         options: the options of the conversion.
 
     Raises:
-        UsageError: the model has no such dimension, or there is no such dtype.
+        UsageError: the model has no such dimension, input or output, or there is no such dtype.
         ConversionError: a function cannot be inlined, a size is not what the model computes, or an
             operator or a weight cannot have another dtype.
         InvalidModelError: the model contradicts itself.
@@ -131,7 +135,18 @@ def _change_dtypes(document: Document, options: Options, found: Preparation) -> 
         lines=(*found.lines, *dtypes.lines),
         changes=(*found.changes, *dtypes.changes),
         moved=dtypes.moved,
-        casts=dtypes.casts,
+        casts={**found.casts, **dict.fromkeys(dtypes.casts, "--keep-interface")},
+    )
+
+
+def _change_interface(document: Document, options: Options, found: Preparation) -> Preparation:
+    from onnxreduce_cli.engine.passes.interface import change_interface
+
+    interface = change_interface(document.model, options.io_dtypes)
+    return found._replace(
+        lines=(*found.lines, *interface.lines),
+        changes=(*found.changes, *interface.changes),
+        casts={**found.casts, **dict.fromkeys(interface.casts, "--io-dtype")},
     )
 
 
@@ -155,5 +170,6 @@ _PASSES: tuple[
     (catalogue.INLINING, lambda options: options.inline_functions, _inline_functions),
     (catalogue.DIMENSIONS, lambda options: options.dims, _fix_dimensions),
     (catalogue.DTYPES, lambda options: options.dtypes, _change_dtypes),
+    (catalogue.INTERFACE, lambda options: options.io_dtypes, _change_interface),
     (catalogue.METADATA, lambda options: options.strip_metadata, _strip_metadata),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 import onnx
 import pytest
@@ -39,6 +41,31 @@ def test_each_option_does_without_an_opset(onnxreduce):
     found = onnx.load("m.opset18.onnx")
     assert [node.op_type for node in found.graph.node] == ["Constant"]
     assert found.opset_import[0].version == 18
+
+
+def test_dtypes_of_inputs_and_outputs_with_commas_and_several_times(onnxreduce):
+    options = ["--io-dtype", "x=fp16,y=i32", "--io-dtype", "y=i32"]
+    result = onnxreduce("convert", "m.onnx", *options, "--dry-run")
+    assert result.code == 0, result.err
+    lines = [
+        "input x: float16 instead of float, which a Cast inside restores; values that do not",
+        "output y: int32 instead of int64, by a Cast at its end; values that do not",
+    ]
+    assert all(line in result.out for line in lines)
+    result = onnxreduce("convert", "m.onnx", *options, "-o", "o.onnx", "--json")
+    prepared = json.loads(result.out)["models"][0]["plan"]["prepared"]
+    assert [item[:40] for item in prepared] == [item[:40] for item in lines]
+    found = onnx.load("o.onnx").graph
+    assert [item.type.tensor_type.elem_type for item in (*found.input, *found.output)] == [10, 6]
+    for wrong, said in (
+        ("z=int32", "the model has no input or output 'z'"),
+        ("x", "'x' is not of the form NAME=DTYPE"),
+        ("x=fp16,x=fp64", "it says both fp16 and fp64 of 'x'"),
+        ("x=fp17", "there is no dtype 'fp17'; did you mean fp16"),
+    ):
+        result = onnxreduce("convert", "m.onnx", "--io-dtype", wrong)
+        assert result.code == 2
+        assert said in " ".join(result.err.split())
 
 
 def test_a_dimension_that_is_not_there(onnxreduce):

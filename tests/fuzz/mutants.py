@@ -39,6 +39,7 @@ _OPTIONS = (
     ("--emulate",), ("--emulate",), (), ("--contract", "all"), ("--contract", "all", "--emulate"),
     ("--expand", "LayerNormalization", "--expand", "Gelu", "--expand", "ReduceL2", "--emulate"),
     ("--dtype", "float=float16"), ("--dtype", "float=double", "--keep-interface"),
+    ("--io-dtype", "x=double,y=float16"), ("--io-dtype", "X=int32", "--io-dtype", "Y=i64"),
     ("--dim", "N=2"), ("--dim", "batch=1"),
 )  # fmt: skip
 #: A list of operators, which excludes a runtime.

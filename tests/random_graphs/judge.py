@@ -16,6 +16,7 @@ from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.executor import ExecutorError
+from onnxreduce_cli.model.graph.values import numpy_dtype, parse_dtype
 from onnxreduce_cli.verification.sites.in_double import array_in_double, model_in_double
 from onnxreduce_cli.verification.sites.report import SiteFailure
 from tests.apart import Apart, EndedError, LateError
@@ -83,31 +84,38 @@ class Allowed:
     Attributes:
         dtypes: the new dtype of outputs, by the dtype that they had.
         scale: what tolerances are multiplied with.
+        outer: the dtypes of inputs and outputs alone, by their names.
         computed: the dtypes that values were computed in, by the dtype that they had.
     """
 
     dtypes: Mapping[str, str] = field(default_factory=dict)
     scale: float = 1.0
+    outer: Mapping[str, str] = field(default_factory=dict)
     computed: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, name: str, dtype: str) -> str:
+        """The dtype of an input or output, by its name and the dtype that it had."""
+        return self.outer.get(name, self.dtypes.get(dtype, dtype))
 
 
 def _allowed(case: Case) -> Allowed:
     changed = {numpy_name(a): numpy_name(b) for a, b in case.options.get("dtypes", {}).items()}
     kept = bool(case.options.get("keep_interface"))
     # Every value may be off by the rounding of the largest one among them.
-    return Allowed({} if kept else changed, max(1.0, case.largest) if changed else 1.0, changed)
+    scale = max(1.0, case.largest) if changed else 1.0
+    outer = {name: numpy_name(text) for name, text in case.options.get("io_dtypes", {}).items()}
+    return Allowed({} if kept else changed, scale, outer, changed)
 
 
 def numpy_name(dtype: str) -> str:
-    """NumPy's name of a dtype of `Options.dtypes`."""
-    return {"float": "float32", "double": "float64"}.get(dtype, dtype)
+    """NumPy's name of a dtype of an option."""
+    return numpy_dtype(parse_dtype(dtype)).name
 
 
 def _feeds(case: Case) -> dict[str, Any]:
-    dtypes = _allowed(case).dtypes
+    allowed = _allowed(case)
     return {
-        name: array.astype(dtypes.get(array.dtype.name, array.dtype.name))
-        for name, array in case.feeds.items()
+        name: array.astype(allowed.of(name, array.dtype.name)) for name, array in case.feeds.items()
     }
 
 
@@ -202,13 +210,17 @@ def _difference(before: dict[str, Any], after: dict[str, Any], allowed: Allowed)
         return f"outputs {list(before)} became {list(after)}"
     for name, expected in before.items():
         actual, own = after[name], expected.dtype.name
-        wanted = allowed.dtypes.get(own, own)
+        wanted = allowed.of(name, own)
         if wanted != actual.dtype.name or expected.shape != actual.shape:
             return (
                 f"{name}: {expected.dtype}{list(expected.shape)} became "
                 f"{actual.dtype}{list(actual.shape)}"
             )
-        coarsest = max(TOLERANCE.get(name, 0.0) for name in (own, allowed.computed.get(own, own)))
+        computed = (own, allowed.computed.get(own, own), allowed.outer.get(name, own))
+        coarsest = max(TOLERANCE.get(dtype, 0.0) for dtype in computed)
+        if name in allowed.outer:
+            with np.errstate(all="ignore"):
+                expected = expected.astype(wanted)
         if not _close(expected, actual, coarsest * allowed.scale):
             return f"{name}: {expected!r} became {actual!r}"
     return ""

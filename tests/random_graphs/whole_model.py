@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from onnx import ModelProto, NodeProto, helper
 from onnxreduce_cli import schemas
 from onnxreduce_cli.idioms.registry import IDIOMS
 from onnxreduce_cli.model.graph.scope import with_inner
+from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype, parse_dtype
 from tests.idioms.written import X, plain_patterns, written
 from tests.random_graphs.graphs import COMPOSITE, NEWEST, Case, cases
 
@@ -25,6 +26,17 @@ RUNTIMES = ("onnxruntime==1.8.1", "opencv==4.6.0", "openvino==2022.1")
 _WIDER = {"float": "double"}
 _NARROWER = ({"double": "float"}, {"float": "float16"}, {"float": "bfloat16"})
 _LARGEST_NARROWED = 1000.0
+
+#: Dtypes of inputs and outputs alone, by their own.
+_OUTER = {
+    "float": ("double", "float16"),
+    "double": ("float",),
+    "int64": ("int32", "int8", "float"),
+    "int32": ("int64",),
+    "bool": ("uint8",),
+}
+
+_KINDS = ("runtime", "dtypes", "io_dtypes", "dims", "allow_ops", "contract", "expand")
 
 _PATTERNS = [pattern for idiom in IDIOMS for pattern in plain_patterns(idiom)]
 
@@ -37,7 +49,7 @@ def whole_model_cases(draw: st.DrawFn) -> Case:
     case = draw(cases())
     options: dict[str, Any] = {"emulate": True}
     target: int | None = case.target
-    kind = draw(st.sampled_from(("runtime", "dtypes", "dims", "allow_ops", "contract", "expand")))
+    kind = draw(st.sampled_from(_KINDS))
     if kind == "runtime":
         options["runtime"], target = draw(st.sampled_from(RUNTIMES)), None
     elif kind == "dtypes" and math.isfinite(case.largest):
@@ -45,6 +57,9 @@ def whole_model_cases(draw: st.DrawFn) -> Case:
         options["dtypes"] = draw(st.sampled_from((_WIDER, *narrower)))
         options["keep_interface"] = draw(st.booleans())
         target = own_opset(case.model)
+    elif kind == "io_dtypes":
+        options["io_dtypes"] = _outer_dtypes(draw, case)
+        case = dataclasses.replace(case, feeds=_fitting(case.feeds, options["io_dtypes"]))
     elif kind == "dims":
         options["dims"] = _dims(draw, case)
     elif kind == "allow_ops":
@@ -61,6 +76,29 @@ def own_opset(model: ModelProto) -> int:
     """The opset of the default domain that a drawn model imports."""
     version: int = model.opset_import[0].version
     return version
+
+
+def _outer_dtypes(draw: st.DrawFn, case: Case) -> dict[str, str]:
+    """Other dtypes of some inputs and outputs; no default of an input can change."""
+    graph = case.model.graph
+    defaults = {tensor.name for tensor in graph.initializer}
+    found = {}
+    for item in (*graph.input, *graph.output):
+        known = _OUTER.get(dtype_name(item.type.tensor_type.elem_type), ())
+        if known and item.name not in defaults and draw(st.booleans()):
+            found[item.name] = draw(st.sampled_from(known))
+    return found
+
+
+def _fitting(feeds: dict[str, Any], dtypes: Mapping[str, str]) -> dict[str, Any]:
+    """What is fed, as far as it can be fed in other dtypes."""
+    with np.errstate(all="ignore"):
+        return {
+            name: array.astype(numpy_dtype(parse_dtype(dtypes[name]))).astype(array.dtype)
+            if name in dtypes
+            else array
+            for name, array in feeds.items()
+        }
 
 
 def _dims(draw: st.DrawFn, case: Case) -> dict[str, int]:

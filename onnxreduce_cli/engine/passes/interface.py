@@ -1,18 +1,22 @@
-"""Casts by which inputs and outputs keep their dtype while the values between get another."""
+"""Casts at inputs and outputs, where what callers give and get is of another dtype than inside."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
+from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.graph.dead_values import names_read
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope, by_root, scopes, subgraphs
+from onnxreduce_cli.model.graph.values import dtype_name, narrows, parse_dtype
+from onnxreduce_cli.text import did_you_mean, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +27,12 @@ class CastInterface:
         casts: the names of the Casts.
         changes: the nodes whose inputs or outputs changed, each with the Casts of inputs that it is
             the first to read, and of its outputs.
+        lines: a description of each change, in one line.
     """
 
-    casts: tuple[str, ...]
-    changes: tuple[Change, ...]
+    casts: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 def cast_values(model: ModelProto) -> frozenset[str]:
@@ -91,6 +97,103 @@ def cast_interface(
     del graph.node[:]
     graph.node.extend(nodes)
     return CastInterface(tuple(node.name for node in (*first, *last)), changes)
+
+
+def change_interface(model: ModelProto, dtypes: Mapping[str, str]) -> CastInterface:
+    """Change the dtypes of inputs and outputs of a model alone, in place.
+
+    Args:
+        model: the model.
+        dtypes: the new dtypes by the names of inputs and outputs, as `parse_dtype` reads them.
+
+    Raises:
+        UsageError: there is no such input, output or dtype, or a Cast does not lead there.
+    """
+    pairs = {name: _dtypes_of(model, name, text) for name, text in dtypes.items()}
+    lines = [_line(model, name, *pair) for name, pair in pairs.items()]
+    wanted: dict[tuple[int, int], list[str]] = {}
+    for name, (before, after) in pairs.items():
+        if before != after:
+            wanted.setdefault((before, after), []).append(name)
+    done = CastInterface(lines=tuple(lines))
+    for (before, after), names in wanted.items():
+        for name in names:
+            for _, proto in _types_of(model.graph, name):
+                proto.tensor_type.elem_type = after
+        found = cast_interface(model, names, after, before)
+        done = CastInterface(
+            (*done.casts, *found.casts), (*done.changes, *found.changes), done.lines
+        )
+    return done
+
+
+def _types_of(graph: GraphProto, name: str) -> list[tuple[str, TypeProto]]:
+    """Return the types of the input and the output of a name, those that there are."""
+    return [
+        (what, info.type)
+        for what, infos in (("input", graph.input), ("output", graph.output))
+        for info in infos
+        if info.name == name
+    ]
+
+
+def _dtypes_of(model: ModelProto, name: str, text: str) -> tuple[int, int]:
+    """Return the dtype of an input or output, and the one that it is to get.
+
+    Raises:
+        UsageError: there is no such one, or a Cast does not lead from one to the other.
+    """
+    graph, said = model.graph, f"--io-dtype {name}={text}"
+    types = _types_of(graph, name)
+    if not types:
+        known = [info.name for info in (*graph.input, *graph.output)]
+        raise UsageError(
+            f"{said}: the model has no input or output {quoted(name)}{did_you_mean(name, known)}; "
+            f"its inputs: {_names(info.name for info in graph.input)}; its outputs: "
+            f"{_names(info.name for info in graph.output)}"
+        )
+    after = parse_dtype(text)
+    before = types[0][1].tensor_type.elem_type
+    if not before:
+        raise UsageError(f"{said}: it is no tensor of a known dtype; leave it out")
+    if before == after:
+        return before, after
+    if any(tensor.name == name for tensor in graph.initializer) and types[0][0] == "input":
+        raise UsageError(
+            f"{said}: the input has a default, an initializer, which would be of the old dtype; "
+            "leave it out, or remove the input"
+        )
+    opset = scopes(model)[0].opset
+    if opset is None:
+        raise UsageError(f"{said}: the model imports no default domain, so it can have no Cast")
+    allowed = schemas.allowed_types("Cast", opset)
+    for what, _ in types:
+        ends = (after, before) if what == "input" else (before, after)
+        for side, end in zip(("in0", "out0"), ends, strict=True):
+            if f"tensor({dtype_name(end)})" not in allowed[side] or end == TensorProto.STRING:
+                raise UsageError(
+                    f"{said}: Cast-{opset} does not lead from {dtype_name(ends[0])} to "
+                    f"{dtype_name(ends[1])}; choose another dtype"
+                )
+    return before, after
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(quoted, names)) or "none"
+
+
+def _line(model: ModelProto, name: str, before: int, after: int) -> str:
+    """Return the description of a changed input or output in one line."""
+    what = " and ".join(item for item, _ in _types_of(model.graph, name))
+    old, new = dtype_name(before), dtype_name(after)
+    if before == after:
+        return f"{what} {name} is {new} already"
+    line = f"{what} {name}: {new} instead of {old}, which a Cast inside restores"
+    if what == "output":
+        line = f"{what} {name}: {new} instead of {old}, by a Cast at its end"
+    if not narrows(before, after):
+        return line
+    return f"{line}; values that do not fit {new} are not what they were"
 
 
 def _to_rename(tree: list[Scope], names: Collection[str]) -> list[tuple[Scope, NodeProto]]:

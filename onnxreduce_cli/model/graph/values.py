@@ -150,6 +150,11 @@ def numpy_dtype(elem_type: int) -> np.dtype:
     return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
 
 
+def narrows(before: int, after: int) -> bool:
+    """Return whether a dtype does not hold all values of another."""
+    return not np.can_cast(numpy_dtype(before), numpy_dtype(after), "safe")
+
+
 @cache
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Return whether a dtype is a float of any size, those of ml_dtypes included."""

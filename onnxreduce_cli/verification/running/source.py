@@ -143,7 +143,8 @@ def cast_values(values: Mapping[str, Any], types: Mapping[str, TypeProto]) -> di
     for name, value in values.items():
         number = types[name].tensor_type.elem_type if name in types else 0
         if number and isinstance(value, np.ndarray) and value.dtype != numpy_dtype(number):
-            found[name] = value.astype(numpy_dtype(number))
+            with np.errstate(all="ignore"):  # What does not fit is no mistake of the models.
+                found[name] = value.astype(numpy_dtype(number))
     return found
 
 

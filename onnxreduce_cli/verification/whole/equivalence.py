@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,6 +77,7 @@ def verify(
     progress: Progress | None = None,
     labels: tuple[str, str] = ("", ""),
     changed: Mapping[str, str] | None = None,
+    recast: Collection[str] = (),
     idle: bool = True,
 ) -> VerifyReport:
     """Compare two models, or one model in two executors, on the same inputs.
@@ -97,6 +98,8 @@ def verify(
         labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
         changed: the dtypes that a conversion changed, and what to. `b` may take and give the new
             ones; both must also compute the same in double precision, with the same weights.
+        recast: the inputs and outputs whose dtypes a conversion changed alone. Both models run on
+            inputs that `b` can be given, and outputs are compared in the narrower dtype.
         idle: whether to look for weights on which no output depends.
 
     Raises:
@@ -109,21 +112,28 @@ def verify(
             raise UsageError(f"there is no executor {executor!r}")
     sources = _sources(a, b, labels)
     numbers = dict(dtype_pairs(changed or {}))
-    interface = tuple(_interface(sources, bool(numbers)))
+    interface = tuple(_interface(sources, bool(numbers), recast))
     if interface:
         first, second = (source.label for source in sources.values())
         return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
     sets = _sets(inputs, sources[Side.REFERENCE])
-    wide, unknown = _in_double(sources, numbers, sets, dims, seed) if numbers else (None, "")
+    wide, unknown = (
+        _in_double(sources, numbers, recast, sets, dims, seed) if numbers else (None, "")
+    )
     if wide is not None and wide.equivalent is False:
         return wide
     limit, coarse = tolerance or Tolerance(), 0
     if numbers:
         coarse = coarsest({*numbers, *numbers.values()})
         limit = replace(limit, coarse=numpy_dtype(coarse).name)
-    ran = Trials(sources, tuple(executors), limit, progress, numbers)
+    ran = Trials(sources, tuple(executors), limit, progress, numbers, frozenset(recast))
     ran.run(sets, dims, trials, seed, special)
     report = Verdict(ran).report(save_failure, idle=idle)
+    report = replace(
+        report,
+        remarks=(*ran.recast_remarks(), *report.remarks),
+        warnings=(*report.warnings, *ran.recast_warnings(sets)),
+    )
     if wide is not None and wide.equivalent:
         told = count(sum(not trial.void for trial in wide.trials), "input")
         remark = f"in double precision the models compute the same on {told}, {_WEIGHTS}"
@@ -140,6 +150,7 @@ def verify(
 def _in_double(
     sources: Mapping[Side, ModelSource],
     changed: ChangedDtypes,
+    recast: Collection[str],
     sets: Sequence[Inputs],
     dims: Mapping[str, int] | None,
     seed: int,
@@ -161,7 +172,7 @@ def _in_double(
         for given in sets
     ]
     # One executor, as ONNX Runtime has few kernels of double.
-    ran = Trials(wide, EXECUTORS[1:], Tolerance())
+    ran = Trials(wide, EXECUTORS[1:], Tolerance(), recast=frozenset(recast))
     try:
         ran.run(feeds, dims, _IN_DOUBLE, seed, special=False)
     except InputError as error:
@@ -207,12 +218,15 @@ def _sets(inputs: Inputs | Sequence[Inputs] | None, source: ModelSource) -> list
     return sets or [{}]
 
 
-def _interface(sources: Mapping[Side, ModelSource], casting: bool) -> Iterator[str]:
+def _interface(
+    sources: Mapping[Side, ModelSource], casting: bool, recast: Collection[str]
+) -> Iterator[str]:
     """Find the differences of two models in names, types and ranks of inputs and outputs.
 
     Args:
         sources: the models; none where there is but one.
         casting: whether dense tensors may have other dtypes.
+        recast: those that may in any case.
     """
     if len(sources) < len(Side):
         return
@@ -223,8 +237,9 @@ def _interface(sources: Mapping[Side, ModelSource], casting: bool) -> Iterator[s
                 yield f"{what} {name!r} is only in {a.label if name in first else b.label}"
                 continue
             kinds = [kind_of(side[name]) for side in (first, second)]
+            may_differ = casting or name in recast
             dense = all(side[name].HasField("tensor_type") for side in (first, second))
-            if None not in kinds and kinds[0] != kinds[1] and not (casting and dense):
+            if None not in kinds and kinds[0] != kinds[1] and not (may_differ and dense):
                 yield f"{what} {name!r} is {kinds[0]} in one, {kinds[1]} in the other"
                 continue
             known = [from_proto(side[name]) for side in (first, second)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,11 +66,13 @@ class PassedChanges(NamedTuple):
         passes: the passes.
         dims: the sizes that they fixed dimensions at.
         dtypes: the dtypes that they changed.
+        recast: the inputs and outputs whose dtypes alone they changed.
     """
 
     passes: Sequence[Pass]
     dims: Mapping[str, int]
     dtypes: Mapping[str, str]
+    recast: Collection[str] = ()
 
     @property
     def names(self) -> str:
@@ -209,6 +211,7 @@ class _Checker:
                     trials=_TRIALS,
                     executors=executors,
                     changed=self._changes.dtypes,
+                    recast=self._changes.recast,
                     idle=False,
                 )
             except InputError as error:
@@ -218,6 +221,8 @@ class _Checker:
                 compared = sum(not trial.void for trial in report.trials)
                 exactly = ", and in double precision" if report.in_double else ""
                 self.done.append(f"agrees with the model on {count(compared, 'input')}{exactly}")
+                if self._changes.recast:
+                    self.done += report.remarks
                 if self._changes.dtypes:
                     self.warnings += report.warnings
                 return

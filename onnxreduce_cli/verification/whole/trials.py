@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from onnx import TypeProto
 
 from onnxreduce_cli.model.file.progress import Progress
+from onnxreduce_cli.model.graph.values import dtype_name, is_float, narrows
+from onnxreduce_cli.text import count
 from onnxreduce_cli.verification.compare.in_double import ChangedDtypes
 from onnxreduce_cli.verification.compare.loop import (
     InputRequest,
@@ -67,6 +71,7 @@ class Trials:
         progress: called with the steps done, the steps in all, and the current one.
         changed: the dtypes that the second model has in place of others, in its inputs and outputs
             too.
+        recast: the inputs and outputs whose dtypes alone it changed.
         runs: the runs, one for each set of inputs.
         uncounted: runs on special values, by which the models are not judged.
         random: the outputs that are random, which are not compared.
@@ -82,6 +87,7 @@ class Trials:
     tolerance: Tolerance
     progress: Progress | None = None
     changed: ChangedDtypes = field(default_factory=dict)
+    recast: frozenset[str] = frozenset()
     runs: list[Run] = field(default_factory=list)
     uncounted: list[Run] = field(default_factory=list)
     random: set[str] = field(default_factory=set)
@@ -154,13 +160,16 @@ class Trials:
         def run_reference(
             runner: Runner, feeds: dict[str, Any]
         ) -> tuple[dict[RunKey, RunOutcome], bool]:
-            outcome = run_once(runner, feeds, names)
-            known = outcome._replace(failure=short_message(outcome.failure, source))
-            return {key: known}, outcome.values is not None
+            known = self._run_once(runner, source, feeds, names)
+            return {key: known}, known.values is not None
 
         def draw() -> list[Run]:
             runner = open_isolated(source, executor)
-            runs = list(draw_runs(_wanted(drawer, plan, seed), partial(run_reference, runner)))
+            runs = list(
+                draw_runs(
+                    _wanted(drawer, plan, seed, self.accepted), partial(run_reference, runner)
+                )
+            )
             self.not_run = runner.subgraphs_not_run()
             return runs
 
@@ -201,17 +210,69 @@ class Trials:
         """Run a model on the inputs of every trial."""
         source, first = self.sources[key[0]], self.sources[Side.REFERENCE]
         runner, names = open_isolated(source, key[1]), list(source.outputs)
-        casting = self.changed and source is not first
-        found = []
-        for run in runs:
-            feeds = cast_values(run.feeds, source.inputs) if casting else run.feeds
-            outcome = run_once(runner, feeds, names)
-            if casting and outcome.values is not None:
-                outcome = outcome._replace(values=cast_values(outcome.values, first.outputs))
-            found.append(outcome._replace(failure=short_message(outcome.failure, source)))
+        found = [self._run_once(runner, source, run.feeds, names) for run in runs]
         if source is first:
             self.not_run = runner.subgraphs_not_run()
         return found
+
+    def _run_once(
+        self, runner: Runner, source: ModelSource, given: Inputs, names: list[str]
+    ) -> RunOutcome:
+        """Run a model once, on inputs in its dtypes; its outputs are cast as they are compared."""
+        casting = self.changed or self.recast
+        first = self.sources[Side.REFERENCE]
+        feeds = cast_values(given, source.inputs) if casting and source is not first else given
+        outcome = run_once(runner, dict(feeds), names)
+        if casting and outcome.values is not None:
+            outcome = outcome._replace(values=cast_values(outcome.values, self._compared_types()))
+        return outcome._replace(failure=short_message(outcome.failure, source))
+
+    def _compared_types(self) -> dict[str, TypeProto]:
+        """Return the types in which outputs are compared: the first model's, or narrower ones."""
+        first = dict(self.sources[Side.REFERENCE].outputs)
+        second = self.sources[Side.CANDIDATE].outputs
+        narrower = {
+            name: second[name] for name in self.recast if self._is_narrower(name, "outputs")
+        }
+        return {**first, **narrower}
+
+    def _is_narrower(self, name: str, where: Literal["inputs", "outputs"]) -> bool:
+        """Return whether the second model's input or output of a name holds fewer values."""
+        types = [getattr(source, where).get(name) for source in self.sources.values()]
+        if len(types) < len(Side) or None in types:
+            return False
+        return narrows(*(item.tensor_type.elem_type for item in types))
+
+    def accepted(self, feeds: Inputs) -> dict[str, Any]:
+        """Return inputs with those values alone that the second model can be given."""
+        names = [name for name in self.recast if self._is_narrower(name, "inputs")]
+        if not names:
+            return dict(feeds)
+        mine = {name: feeds[name] for name in names if name in feeds}
+        first, second = self.sources[Side.REFERENCE], self.sources[Side.CANDIDATE]
+        return {**feeds, **cast_values(cast_values(mine, second.inputs), first.inputs)}
+
+    def recast_remarks(self) -> Iterator[str]:
+        """Yield what the models ran on, where the second holds fewer values."""
+        types = self.sources[Side.CANDIDATE].inputs if self.recast else {}
+        names = [name for name in types if name in self.recast]
+        narrow = [name for name in names if self._is_narrower(name, "inputs")]
+        for name in narrow:
+            dtype = dtype_name(types[name].tensor_type.elem_type)
+            yield f"input {name}: both models ran on values of {dtype}, to which they were cast"
+
+    def recast_warnings(self, given: Sequence[Inputs]) -> Iterator[str]:
+        """Yield which inputs of those given were changed by a cast to an integer, or overflowed."""
+        changed = Counter[str]()
+        for feeds in given:
+            for name, value in self.accepted(feeds).items():
+                changed[name] += _misfits(np.asarray(feeds[name]), value)
+        for name, number in changed.items():
+            if number:
+                yield (
+                    f"input {name}: {count(number, 'element')} given cannot be given in the new "
+                    "dtype; the models were compared on what a cast makes of them"
+                )
 
     def trials(self) -> Iterator[Trial]:
         """Yield each set of inputs for the report."""
@@ -251,18 +312,42 @@ class _PlannedTrial(NamedTuple):
     size: ShapeChoice | None = None
 
 
-def _wanted(drawer: Drawer, plan: list[_PlannedTrial], seed: int) -> Iterator[InputRequest]:
-    """Yield the requests for inputs, each with random numbers of its own."""
+def _misfits(before: Any, after: Any) -> int:
+    """Return how many numbers are others after a cast there and back, rounding left aside."""
+    if not isinstance(after, np.ndarray) or before.dtype.kind in "OSU":
+        return 0
+    if is_float(before.dtype):
+        with np.errstate(all="ignore"):
+            return int(np.sum(np.isfinite(before) & (np.abs(after - before) > np.abs(before) / 4)))
+    return int(np.sum(before != after))
+
+
+def _wanted(
+    drawer: Drawer,
+    plan: list[_PlannedTrial],
+    seed: int,
+    accepted: Callable[[Inputs], dict[str, Any]],
+) -> Iterator[InputRequest]:
+    """Yield the requests for inputs, each with random numbers of its own.
+
+    Args:
+        drawer: of the model.
+        plan: the trials.
+        seed: of the numbers.
+        accepted: replaces values that the second model cannot be given.
+    """
     for number, item in enumerate(plan):
         rng = RandomArrays(seed, number)
         choices = list(drawer.choices(number, rng))
         if item.size is not None:
-            yield InputRequest(ORDINARY, [item.size], _Draw(drawer, item, rng), optional=True)
+            yield InputRequest(
+                ORDINARY, [item.size], _Draw(drawer, item, rng, accepted), optional=True
+            )
             continue
         if item.values == "given":
             choices = choices[:1]
         before = drawer.many_rows(choices[0]) if item.values in OF_MANY_ROWS else []
-        draw = _Draw(drawer, item, rng)
+        draw = _Draw(drawer, item, rng, accepted)
         # Where the model does not accept such values, ordinary ones take their place.
         times = 2 if item.values in BY_THE_MODEL else 1
         yield InputRequest(item.values, choices, draw, times, before)
@@ -275,9 +360,17 @@ class _Draw:
         drawer: of the model.
         planned: the trial.
         rng: where the numbers come from.
+        accepted: replaces values that the second model cannot be given.
     """
 
-    def __init__(self, drawer: Drawer, planned: _PlannedTrial, rng: RandomArrays) -> None:
+    def __init__(
+        self,
+        drawer: Drawer,
+        planned: _PlannedTrial,
+        rng: RandomArrays,
+        accepted: Callable[[Inputs], dict[str, Any]],
+    ) -> None:
+        self._accepted = accepted
         self._drawer = drawer
         self._planned = planned
         self._rng = rng
@@ -292,7 +385,7 @@ class _Draw:
         if self._last == choice:
             values = ORDINARY
         self._last = choice
-        return self._drawer.draw(fitting, values, self._rng, given, level=level)
+        return self._accepted(self._drawer.draw(fitting, values, self._rng, given, level=level))
 
 
 def _plan(

@@ -48,4 +48,7 @@ def test_every_option_takes_them() -> None:
     long = onnxreduce_cli.convert(source, dtypes={"float": "float16"})
     assert onnxreduce_cli.convert(source, dtypes={"fp32": "half"}) == long
     assert onnxreduce_cli.plan(source, 13, types={"y": "f32[2]"}).possible
+    assert onnxreduce_cli.convert(source, io_dtypes={"x": "half"}) == onnxreduce_cli.convert(
+        source, io_dtypes={"x": "float16"}
+    )
     onnx.checker.check_model(long, full_check=True)
