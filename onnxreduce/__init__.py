@@ -12,12 +12,17 @@ from onnxreduce_cli import __all__, __version__
 
 if TYPE_CHECKING:
     from onnxreduce_cli import *  # noqa: F403
+    from onnxreduce_cli.report.lookups import targets
 
-__all__ = [*__all__, "__version__"]
+__all__ = [*__all__, "targets", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     """Return a public name of `onnxreduce_cli`, imported when it is first used."""
+    if name == "targets":  # In `onnxreduce_cli` a subpackage has this name.
+        from onnxreduce_cli.report.lookups import targets
+
+        return targets
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(onnxreduce_cli, name)

@@ -124,6 +124,10 @@ class OnnxreduceError(Exception):
         super().__init__(joined(lines))
 
 
+class OnnxreduceWarning(UserWarning):
+    """The result of a function is right as far as is known, but something is to be looked at."""
+
+
 class UsageError(OnnxreduceError, ValueError):
     """The options make no sense, or what they ask for is refused."""
 
@@ -136,6 +140,10 @@ class InvalidModelError(OnnxreduceError, ValueError):
 
     exit_code = 2
     state = "unreadable"
+
+
+class MissingModelError(InvalidModelError, FileNotFoundError):
+    """There is no such file."""
 
 
 class ConversionError(OnnxreduceError, RuntimeError):

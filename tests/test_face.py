@@ -54,7 +54,7 @@ def test_the_names_are_the_same(name: str) -> None:
 
 def test_what_there_is_can_be_listed() -> None:
     assert set(onnxreduce_cli.__all__) <= set(dir(onnxreduce_cli))
-    assert set(dir(onnxreduce)) == {*onnxreduce_cli.__all__, "__version__"}
+    assert set(dir(onnxreduce)) == {*onnxreduce_cli.__all__, "targets", "__version__"}
     with pytest.raises(AttributeError, match="module 'onnxreduce' has no attribute 'nothing'"):
         onnxreduce.nothing  # noqa: B018
 

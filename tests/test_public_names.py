@@ -9,16 +9,29 @@ from typing import Any
 import onnx
 import pytest
 
+import onnxreduce
 import onnxreduce_cli
 from onnxreduce_cli import OnnxreduceError
 from onnxreduce_cli.report.failures import failure
 
-FUNCTIONS = ["convert", "convert_file", "convert_version", "diff", "plan", "run", "verify"]
+FUNCTIONS = [
+    "convert",
+    "convert_file",
+    "convert_version",
+    "diff",
+    "inspect",
+    "ops",
+    "plan",
+    "run",
+    "targets",
+    "verify",
+]
 
 #: Names in annotations that are Python's, onnx's, onnx-ir's, or an alias for them.
 FOREIGN = {
     "Any",
     "Collection",
+    "HoldsModel",
     "Mapping",
     "Model",
     "ModelOrPath",
@@ -42,8 +55,8 @@ def named(function: Callable[..., Any]) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_public_functions_take_give_and_raise_is_exported(name: str) -> None:
-    found = set(named(getattr(onnxreduce_cli, name))) - FOREIGN
-    assert found <= set(onnxreduce_cli.__all__)
+    found = set(named(getattr(onnxreduce, name))) - FOREIGN
+    assert found <= {*onnxreduce.__all__, "TypeError"}
     assert any(item.endswith("Error") for item in found) or name == "plan"
 
 
@@ -76,6 +89,7 @@ CODES = {
     "OnnxreduceError": (1, "failed"),
     "UsageError": (2, "refused"),
     "InvalidModelError": (2, "unreadable"),
+    "MissingModelError": (2, "unreadable"),
     "ConversionError": (1, "cannot be converted"),
     "CheckError": (1, "failed its check"),
     "UncheckedError": (1, "not checked"),

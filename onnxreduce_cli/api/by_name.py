@@ -30,6 +30,7 @@ class PlanOptions(PreparationOptions, total=False):
     """The keywords of `plan`."""
 
     ml_opset: int | None
+    target: str | None
     runtime: str | None
     allow_ops: Collection[str]
     expand: Collection[str]
@@ -74,6 +75,7 @@ def _document(owner: Any) -> None:
     """Add the descriptions of a class's keywords, from the docstring of `Options`, to its own."""
     said = cleandoc(Options.__doc__ or "").partition("Attributes:\n")[2]
     entries = re.findall(r"^    (\w+): (.*\n(?:     +.*\n)*)", said + "\n", re.MULTILINE)
+    entries += [("target", "the runtime that the model is for; `runtime` is another name of it.\n")]
     lines = [f"    {name}: {text}" for name, text in entries if name in owner.__annotations__]
     owner.__doc__ = f"{owner.__doc__}\n\nAttributes:\n{''.join(lines)}"
 

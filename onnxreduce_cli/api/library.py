@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import warnings
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from onnx import ModelProto
 
 from onnxreduce_cli.api.checks import check_conversion, check_whole, prepare_checks
 from onnxreduce_cli.api.conversion import planned_conversion
 from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
+from onnxreduce_cli.api.keywords import with_keywords
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.errors import ConversionError, UsageError
+from onnxreduce_cli.errors import ConversionError, OnnxreduceWarning, UsageError
 from onnxreduce_cli.model.file.document import Document, load
+from onnxreduce_cli.model.file.external import data_locations
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.graph.ir_version import Wanted
+from onnxreduce_cli.text import listed
 
 if TYPE_CHECKING:
     from onnx_ir import Model
@@ -31,9 +36,19 @@ if TYPE_CHECKING:
 ModelOrPath = ModelProto | str | os.PathLike[str]
 
 
+class HoldsModel(Protocol):
+    """An object that holds a model, as `torch.onnx.ONNXProgram` does."""
+
+    @property
+    def model_proto(self) -> ModelProto:
+        """The model."""
+
+
 @overload
 def convert(
-    model_or_path: ModelOrPath, opset: int | None = None, **options: Unpack[ConvertOptions]
+    model_or_path: ModelOrPath | HoldsModel,
+    opset: int | None = None,
+    **options: Unpack[ConvertOptions],
 ) -> ModelProto: ...
 
 
@@ -43,11 +58,13 @@ def convert(
 ) -> Model: ...
 
 
+@with_keywords
 def convert(
-    model_or_path: ModelOrPath | Model,
+    model_or_path: ModelOrPath | HoldsModel | Model,
     opset: int | None = None,
     *,
     ml_opset: int | None = None,
+    target: str | None = None,
     runtime: str | None = None,
     expand: Collection[str] = (),
     contract: Collection[str] = (),
@@ -63,12 +80,14 @@ def convert(
     """Move a model to an opset of the default domain, and return it there.
 
     Args:
-        model_or_path: a model, or its path; an `onnx_ir.Model` gives one. No weights are loaded.
-        opset: the opset to reach, up or down; None for the one that is best for `runtime`.
+        model_or_path: a model, or its path; a `torch.onnx.ONNXProgram` is taken for its model, and
+            an `onnx_ir.Model` gives one. No weights are loaded.
+        opset: the opset to reach, up or down; None for the one that is best for `target`.
         ml_opset: the version of ai.onnx.ml to reach; None for the newest, up to the model's own,
             that the runtime takes or that onnx released together with an older opset.
-        runtime: the runtime that the model is for, as ``"onnxruntime==1.8"``: it decides opset and
+        target: the runtime that the model is for, as ``"onnxruntime==1.8"``: it decides opset and
             IR version, and nodes that it computes wrong or refuses are rewritten.
+        runtime: another name of `target`.
         expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
         contract: operators, or groups, that replace the nodes written out for them, ``["all"]``.
         ir_version: the IR version of a model that changes: ``"auto"`` for the one that `opset` came
@@ -82,17 +101,23 @@ def convert(
         strict: check, and refuse a conversion if some node could not be checked.
         whole: changes of the whole model: see `PreparationOptions`.
 
+    Warns:
+        OnnxreduceWarning: a node could not be checked, its replacement differs in rare cases, or
+            weights of the result are in files beside the given one.
+
     Raises:
         ConversionError: the model cannot be converted, and is as it was.
         CheckError, UncheckedError: a replacement does not compute the same, or could not be
             checked, with `strict`.
-        InvalidModelError: the file cannot be read, or the model contradicts itself.
+        InvalidModelError: the file cannot be read, or the model contradicts itself; a file that
+            does not exist is a `FileNotFoundError`, too.
+        TypeError: `opset` is no number.
         UsageError: no such opset, runtime, operator, value, dtype or dimension; nothing to edit.
     """
     options = Options(
-        opset=opset,
-        ml_opset=ml_opset,
-        runtime=runtime,
+        opset=_number("opset", opset),
+        ml_opset=_number("ml_opset", ml_opset),
+        runtime=_runtime(target, runtime),
         expand=expand,
         contract=contract,
         ir_version=ir_version,
@@ -103,16 +128,41 @@ def convert(
         strict=strict,
         **whole,
     )
-    if in_place and not isinstance(model_or_path, ModelProto):
+    given = held_model(model_or_path)
+    if in_place and not isinstance(given, ModelProto):
         raise UsageError("only a ModelProto can be edited in place")
     # The whole model is changed in a copy, so that a later failure leaves the given one as it is.
-    document = _read(model_or_path, copied=not in_place or options.prepares)
-    _convert(document, options, model_or_path)
-    return _in_given_form(document, model_or_path, in_place=in_place)
+    document = read_model(given, copied=not in_place or options.prepares)
+    for warning in _convert(document, options, given):
+        warnings.warn(warning, OnnxreduceWarning, stacklevel=3)
+    return _in_given_form(document, given, in_place=in_place)
 
 
-def _convert(document: Document, options: Options, given: ModelOrPath | Model) -> None:
-    """Convert a document in place.
+def _number(name: str, value: int | None) -> int | None:
+    """Return an opset as an integer.
+
+    Raises:
+        TypeError: it is none.
+    """
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is an integer, such as {name}=13, not {value!r}") from None
+
+
+def _runtime(target: str | None, runtime: str | None) -> str | None:
+    """Return the runtime that the model is for, which has two names.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if target is not None and runtime is not None:
+        raise UsageError("target and runtime are two names of one keyword: leave runtime out")
+    return runtime if target is None else target
+
+
+def _convert(document: Document, options: Options, given: ModelOrPath | Model) -> list[str]:
+    """Convert a document in place, and return what the caller is to be warned of.
 
     Args:
         document: the model.
@@ -123,24 +173,42 @@ def _convert(document: Document, options: Options, given: ModelOrPath | Model) -
     if options.check and options.opset != default_opset(document.model):
         prepare_checks()
     with planned_conversion(document, options) as conversion:
-        if options.check:
-            check_conversion(conversion, strict=options.strict)
+        report = check_conversion(conversion, strict=options.strict) if options.check else None
+        found = [] if report is None else [f"not checked: {item}" for item in report.unchecked]
+        for site in conversion.sites:
+            node = f"{site.node.op_type} node {site.scope.describe(site.node)}"
+            found += [f"{node}: {text}" for text in site.warnings]
         passes = conversion.passes if options.check else ()
         before = None
         if passes and document.model is given:
             before = ModelProto()
             before.CopyFrom(document.model)
         conversion.apply()
+    found += _far_weights(document, given)
     if not passes:
-        return
+        return found
     try:
         check_whole(document, given if before is None else before, options, passes)
     except ConversionError:
         if before is not None:
             document.model.CopyFrom(before)
         raise
+    return found
 
 
+def _far_weights(document: Document, given: ModelOrPath | Model) -> list[str]:
+    """Return where the weights of a model are that was read from a file and returned without it."""
+    locations = data_locations(document)
+    if isinstance(given, ModelProto) or is_ir_model(given) or not locations:
+        return []
+    return [
+        f"weights of the result stay in {listed(locations)} in {document.base_dir}: save the model "
+        f"there, call onnx.load_external_data_for_model(model, {document.base_dir!r}) first, or "
+        "use convert_file, which brings them along"
+    ]
+
+
+@with_keywords
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     """Move a model to an opset, called as `onnx.version_converter.convert_version` is.
 
@@ -157,6 +225,7 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     return convert(model, target_version)
 
 
+@with_keywords
 def convert_file(
     path: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
@@ -183,8 +252,9 @@ def convert_file(
     """
     from onnxreduce_cli.api.file_conversion import convert_file as convert
 
-    target = None if out is None else os.fspath(out)
-    return convert(os.fspath(path), target, Options(opset=opset, **options))
+    chosen: dict[str, Any] = {**options, "opset": _number("opset", opset)}
+    chosen["runtime"] = _runtime(chosen.pop("target", None), chosen.get("runtime"))
+    return convert(os.fspath(path), None if out is None else os.fspath(out), Options(**chosen))
 
 
 def _in_given_form(
@@ -200,11 +270,13 @@ def _in_given_form(
     return given
 
 
+@with_keywords
 def plan(
-    model_or_path: ModelOrPath | Model,
+    model_or_path: ModelOrPath | HoldsModel | Model,
     opset: int | None = None,
     *,
     ml_opset: int | None = None,
+    target: str | None = None,
     runtime: str | None = None,
     expand: Collection[str] = (),
     contract: Collection[str] = (),
@@ -220,9 +292,9 @@ def plan(
     not edited.
     """
     options = Options(
-        opset=opset,
-        ml_opset=ml_opset,
-        runtime=runtime,
+        opset=_number("opset", opset),
+        ml_opset=_number("ml_opset", ml_opset),
+        runtime=_runtime(target, runtime),
         expand=expand,
         contract=contract,
         ir_version=ir_version,
@@ -232,14 +304,15 @@ def plan(
         **whole,
     )
     options.validate()
-    document = _read(model_or_path, copied=options.prepares)
+    document = read_model(model_or_path, copied=options.prepares)
     with planned_conversion(document, options, keep=False) as conversion:
         return conversion.plan()
 
 
+@with_keywords
 def verify(
-    a: ModelOrPath,
-    b: ModelOrPath | None = None,
+    a: ModelOrPath | HoldsModel,
+    b: ModelOrPath | HoldsModel | None = None,
     *,
     inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     dims: Mapping[str, int] | None = None,
@@ -274,8 +347,8 @@ def verify(
     from onnxreduce_cli.verification.whole import equivalence
 
     return equivalence.verify(
-        a,
-        b,
+        held_model(a),
+        None if b is None else held_model(b),
         inputs=inputs,
         dims=dims,
         trials=trials,
@@ -287,7 +360,8 @@ def verify(
     )
 
 
-def diff(a: ModelOrPath, b: ModelOrPath) -> Diff:
+@with_keywords
+def diff(a: ModelOrPath | HoldsModel, b: ModelOrPath | HoldsModel) -> Diff:
     """Return the differences between two models as graphs; empty if one is a copy of the other.
 
     Nodes are matched by their names, then by structure, and tensors by their content, wherever it
@@ -302,12 +376,15 @@ def diff(a: ModelOrPath, b: ModelOrPath) -> Diff:
     """
     from onnxreduce_cli.diffing.models import compare
 
-    labels = ["a model" if isinstance(item, ModelProto) else os.fspath(item) for item in (a, b)]
-    return compare(_read(a, copied=True), _read(b, copied=True), (labels[0], labels[1]))
+    labels = [
+        os.fspath(item) if isinstance(item, str | os.PathLike) else "a model" for item in (a, b)
+    ]
+    return compare(read_model(a, copied=True), read_model(b, copied=True), (labels[0], labels[1]))
 
 
+@with_keywords
 def run(
-    model_or_path: ModelOrPath, inputs: Mapping[str, Any], *, executor: str = "numpy"
+    model_or_path: ModelOrPath | HoldsModel, inputs: Mapping[str, Any], *, executor: str = "numpy"
 ) -> dict[str, Any]:
     """Run a model once, in the NumPy executor or in ONNX Runtime (``"onnxruntime"``).
 
@@ -328,16 +405,34 @@ def run(
     """
     from onnxreduce_cli.verification.whole import equivalence
 
-    return equivalence.run(model_or_path, inputs, executor=executor)
+    return equivalence.run(held_model(model_or_path), inputs, executor=executor)
 
 
-def _read(model_or_path: ModelOrPath | Model, *, copied: bool = False) -> Document:
-    if is_ir_model(model_or_path):
-        return from_ir(model_or_path)
-    if not isinstance(model_or_path, ModelProto):
-        return load(model_or_path)
+def held_model(given: Any) -> Any:
+    """Return the model that an object holds, or what was given if it is none."""
+    model = getattr(given, "model_proto", None)
+    return model if isinstance(model, ModelProto) else given
+
+
+def read_model(
+    model_or_path: ModelOrPath | HoldsModel | Model, *, copied: bool = False
+) -> Document:
+    """Return a model with the file that it is read from, if any.
+
+    Args:
+        model_or_path: a model, an object that holds one, or its path.
+        copied: whether a model in memory is copied.
+
+    Raises:
+        InvalidModelError: the file cannot be read, or is no model.
+    """
+    given = held_model(model_or_path)
+    if is_ir_model(given):
+        return from_ir(given)
+    if not isinstance(given, ModelProto):
+        return load(given)
     if not copied:
-        return Document(model_or_path)
+        return Document(given)
     copy = ModelProto()
-    copy.CopyFrom(model_or_path)
+    copy.CopyFrom(given)
     return Document(copy)

@@ -8,7 +8,6 @@ from onnxreduce_cli.cli.options import complete_operators, complete_runtimes
 from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 from onnxreduce_cli.cli.streams import standard_input
 from onnxreduce_cli.errors import errors_about
-from onnxreduce_cli.text import did_you_mean, shortened
 
 
 @click.command(name="inspect", cls=WithOptionalValues)
@@ -16,20 +15,16 @@ from onnxreduce_cli.text import did_you_mean, shortened
 @reporting("inspect", "html")
 def inspect_command(reporter: Reporter, model: str) -> int:
     """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
-    from onnxreduce_cli.engine.inspection import inspect
     from onnxreduce_cli.model.file.document import STREAM, load
-    from onnxreduce_cli.report.contents import contents
-    from onnxreduce_cli.report.data import inspected_model
     from onnxreduce_cli.report.drawing import inspection_picture
     from onnxreduce_cli.report.inspection import inspection_text
+    from onnxreduce_cli.report.lookups import inspect_document
 
     document = load(model, standard_input() if model == STREAM else None)
-    with errors_about(model):
-        found = inspect(document.model, document.base_dir)
-    held = contents(document, model)
-    reporter.content = lambda: inspected_model(found, held, model)
-    reporter.pictures = lambda: [inspection_picture(found, document.model)]
-    reporter.say(inspection_text(found, held, model))
+    inspected = inspect_document(document, model)
+    reporter.content = lambda: inspected
+    reporter.pictures = lambda: [inspection_picture(inspected.found, document.model)]
+    reporter.say(inspection_text(inspected.found, inspected.contents, model))
     return 0
 
 
@@ -75,7 +70,7 @@ def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> 
             raise click.UsageError("OPERATOR and --of MODEL exclude each other: leave one out")
         return _list_operators(reporter, model)
     from onnxreduce_cli import schemas
-    from onnxreduce_cli.model.graph.domains import LEARNING
+    from onnxreduce_cli.report.lookups import operator_name
     from onnxreduce_cli.report.operators import operator_text, operators_text
     from onnxreduce_cli.report.reference import operator_list
 
@@ -83,15 +78,7 @@ def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> 
         reporter.content = lambda: operator_list(schemas.operators())
         reporter.say(operators_text())
         return 0
-    listed = (*schemas.operators(), *schemas.operators(LEARNING))
-    known = {name.lower(): name for name in listed}
-    operator = operator.removeprefix("ai.onnx.").removeprefix("ml.")
-    name = known.get(operator.lower())
-    if name is None:
-        raise click.UsageError(
-            f"neither the default domain nor {LEARNING} has an operator "
-            f"{shortened(operator)}{did_you_mean(operator, listed)}"
-        )
+    name = operator_name(operator)
     reporter.content = lambda: operator_list([name])
     reporter.say(operator_text(name))
     return 0

@@ -54,7 +54,7 @@ class ModelContents:
     """What a model holds beside its nodes.
 
     Attributes:
-        size: the size of its file in bytes; null where it comes from a stream.
+        size: the size of its file in bytes; null where it comes from no file.
         producer: the tool that wrote it, with its version; may be empty.
         metadata: the model's own metadata, long values cut.
         noted_nodes: how many nodes have metadata.
@@ -81,7 +81,7 @@ def contents(document: Document, path: str) -> ModelContents:
 
     Args:
         document: the model.
-        path: its path as it was given.
+        path: its path as it was given; or what else it is called.
     """
     model = document.model
     graph = model.graph
@@ -94,7 +94,7 @@ def contents(document: Document, path: str) -> ModelContents:
     stored = {tensor.name for tensor in graph.initializer}
     files = data_files(document, allow_outside=True) if document.base_dir else []
     return ModelContents(
-        None if path == STREAM else os.path.getsize(path),
+        os.path.getsize(path) if path != STREAM and os.path.isfile(path) else None,
         " ".join(filter(None, map(as_text, (model.producer_name, model.producer_version)))),
         {as_text(entry.key): shortened(as_text(entry.value)) for entry in model.metadata_props},
         sum(bool(node.metadata_props) for node in graph.node),

@@ -13,6 +13,7 @@ from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import opsets_by_blockers
 from onnxreduce_cli.report.plan import remarks
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.sites.report import SiteReport
 from onnxreduce_cli.verification.whole.passes import WholeCheck
 from onnxreduce_cli.verification.whole.results import VerifyReport
@@ -95,8 +96,8 @@ class BlockedOpsets:
     blockers: tuple[Blocker, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InspectedModel:
+@dataclass(frozen=True)
+class InspectedModel(Serializable):
     """The results of `inspect`.
 
     Attributes:

@@ -9,6 +9,7 @@ from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import all_versions, boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import operator_answers, version_range
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.steps.registry import Direction, Status, Step
 from onnxreduce_cli.targets.operators import OperatorTable
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
@@ -63,8 +64,8 @@ class Operator:
     boundaries: tuple[Boundary, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorList:
+@dataclass(frozen=True)
+class OperatorList(Serializable):
     """The results of `ops`.
 
     Attributes:
@@ -144,8 +145,8 @@ class RuntimeDescription:
     flaws: tuple[RuntimeFlaw, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TargetList:
+@dataclass(frozen=True)
+class TargetList(Serializable):
     """The results of `targets`.
 
     Attributes:

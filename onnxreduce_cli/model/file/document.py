@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 from onnx.serialization import registry
 
-from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.errors import InvalidModelError, MissingModelError
 from onnxreduce_cli.model.file import wire
 from onnxreduce_cli.model.file.byte_ranges import (
     ByteRange,
@@ -126,7 +126,8 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
     except OSError as error:
         if os.path.isdir(name):
             raise InvalidModelError(f"{name} is a folder; name a model in it") from error
-        raise InvalidModelError(f"{name} cannot be read: {error.strerror}") from error
+        kind = MissingModelError if isinstance(error, FileNotFoundError) else InvalidModelError
+        raise kind(f"{name} cannot be read: {error.strerror}") from error
     has_external_data = content.count(_EXTERNAL_MARK) > len(outline)
     model = _parse(content, form, name)
     return Document(model, source, form, base_dir, outline, has_external_data)

@@ -49,16 +49,8 @@ def data_files(document: Document, *, allow_outside: bool = False) -> list[DataF
     Raises:
         InvalidModelError: one is outside, or the model comes from a stream and has no folder.
     """
-    if not document.has_external_data:
-        return []
-    found: dict[str, DataFile] = {}
-    for tensor in tensors(document.model):
-        if tensor.data_location != TensorProto.EXTERNAL or document.outline.of(tensor) is not None:
-            continue
-        for entry in tensor.external_data:
-            if entry.key == "location" and entry.value not in found:
-                found[entry.value] = _data_file(document.base_dir, entry.value)
-    for file in found.values():
+    found = [_data_file(document.base_dir, location) for location in data_locations(document)]
+    for file in found:
         if not document.base_dir:
             raise InvalidModelError(
                 f"the model has external data ({file.location!r}), which a stream cannot bring"
@@ -69,7 +61,22 @@ def data_files(document: Document, *, allow_outside: bool = False) -> list[DataF
                 f"external data {file.location!r} {kind}, which onnx refuses to load; put the file "
                 "itself there, or if you know whose data it is, convert with --allow-outside-data"
             )
-    return list(found.values())
+    return found
+
+
+def data_locations(document: Document) -> list[str]:
+    """Return the paths of files that a model's tensors refer to, as it says them, each once."""
+    if not document.has_external_data:
+        return []
+    return list(
+        dict.fromkeys(
+            entry.value
+            for tensor in tensors(document.model)
+            if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None
+            for entry in tensor.external_data
+            if entry.key == "location"
+        )
+    )
 
 
 def _data_file(folder: str, location: str) -> DataFile:
