@@ -45,10 +45,11 @@ class EmittedNode(NamedTuple):
 
 
 class _Description:
-    """The text by which a step describes its change; shared by all bindings of a context."""
+    """What a step says of its change; shared by all bindings of a context."""
 
     def __init__(self) -> None:
         self.text = ""
+        self.is_of_finite = False
 
 
 class Context(NodeFacts):
@@ -127,6 +128,16 @@ class Context(NodeFacts):
         """Add a remark for the user about this site, once."""
         if text not in self.warnings:
             self.warnings.append(text)
+
+    def warn_of_infinite(self, text: str) -> None:
+        """Add a remark that the replacement is not right for NaN or infinity: none is drawn."""
+        self.warn(text)
+        self._description.is_of_finite = True
+
+    @property
+    def is_of_finite(self) -> bool:
+        """True if what was emitted is right for finite numbers alone."""
+        return self._description.is_of_finite
 
     def fresh(self, hint: str) -> Value:
         """Return a new value name, derived from the node's own."""

@@ -548,6 +548,7 @@ def _drop_absent_inputs(context: Context, opset: int) -> None:
 def _add_notes(site: Site, context: Context) -> None:
     site.warnings += tuple([text for text in context.warnings if text not in site.warnings])
     site.initializers += tuple(context.initializers)
+    site.is_of_finite |= context.is_of_finite
 
 
 def _note_successors(site: Site, context: Context) -> list[NodeProto]:

@@ -44,6 +44,7 @@ class Site:
             the model's types say.
         stabler: whether the replacement is also right where intermediate values of the original
             overflow or underflow.
+        is_of_finite: whether the replacement is right for finite numbers alone, as a warning says.
         contraction: the operator that the node and `absorbed` are contracted to; empty if they are
             not.
     """
@@ -63,6 +64,7 @@ class Site:
     behind: Sequence[NodeProto] = ()
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
+    is_of_finite: bool = False
     contraction: str = ""
 
     @property

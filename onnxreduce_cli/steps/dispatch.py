@@ -198,7 +198,7 @@ def body_writer(op_type: str) -> Callable[[Context], str]:
         )
     load_alternatives(op_type)
     for item in ALTERNATIVES.get(op_type, ()):
-        if "any" in item.forms:
+        if "any" in item.forms and not item.last:
             return partial(_write_otherwise, item)
     return partial(_write_as_before, op_type)
 
@@ -237,7 +237,8 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
     """Yield the alternatives to a node of an operator in a form, in the order to try them.
 
     First come those that are registered for the form, then the node as it was written before its
-    operator last changed or was introduced, then the operator's function body.
+    operator last changed or was introduced, then the operator's function body, then those that are
+    registered as the last.
     """
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
@@ -250,11 +251,12 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
     def written_out(context: Context) -> None:
         BODIES[op_type](context.at(BODY_OPSET))
 
-    yield from registered
+    yield from (item for item in registered if not item.last)
     if op_type not in GRAPH_OPERATORS:  # Their subgraphs are of the target's opset.
         yield Alternative(frozenset({form}), "written as at an older opset", before)
     if op_type in BODIES:
         yield Alternative(frozenset({form}), "written in other operators", written_out)
+    yield from (item for item in registered if item.last)
     # A new alternative is not in the index yet.
     load_all()
     for item in ALTERNATIVES.get(op_type, ()):

@@ -123,11 +123,13 @@ class Alternative(NamedTuple):
         forms: the forms of the node that it avoids, names of `targets.forms`.
         description: what it writes, as users read it.
         apply: the function.
+        last: whether it is taken only where the operators of older opsets do not help either.
     """
 
     forms: frozenset[str]
     description: str
     apply: StepFunction
+    last: bool = False
 
 
 #: By operator, in the order in which they are tried.
@@ -135,7 +137,7 @@ ALTERNATIVES: dict[str, list[Alternative]] = {}
 
 
 def instead(
-    op_types: str | Iterable[str], forms: Iterable[str], description: str
+    op_types: str | Iterable[str], forms: Iterable[str], description: str, *, last: bool = False
 ) -> Callable[[StepFunction], StepFunction]:
     """Register an alternative to nodes of a form that some runtime gets wrong.
 
@@ -143,10 +145,11 @@ def instead(
         op_types: the operators.
         forms: the forms of the node, names of `targets.forms`.
         description: what it writes, as users read it.
+        last: whether it is taken only where the operators of older opsets do not help either.
     """
 
     def register(function: StepFunction) -> StepFunction:
-        found = Alternative(frozenset(forms), description, function)
+        found = Alternative(frozenset(forms), description, function, last)
         for op_type in [op_types] if isinstance(op_types, str) else op_types:
             ALTERNATIVES.setdefault(op_type, []).append(found)
         return function

@@ -168,6 +168,7 @@ class PairMaker:
             drawn,
             tuple(parts.names[name] for name in parts.drawn if name in site.lookups.non_negative),
             site.stabler,
+            site.is_of_finite,
         )
 
     def _check_runnable(self, site: Site) -> None:

@@ -37,6 +37,7 @@ class Pair(NamedTuple):
         constants: the inputs that are constants of the source model, but are drawn.
         non_negative: the inputs that have no negative elements, as the nodes before the site show.
         stabler: whether the replacement may differ where intermediate values overflow or underflow.
+        is_of_finite: whether the replacement may differ where an input is NaN or infinite.
     """
 
     reference: ModelProto
@@ -48,6 +49,7 @@ class Pair(NamedTuple):
     constants: tuple[str, ...] = ()
     non_negative: tuple[str, ...] = ()
     stabler: bool = False
+    is_of_finite: bool = False
 
     @property
     def key(self) -> bytes:

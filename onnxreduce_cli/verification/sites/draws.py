@@ -73,7 +73,7 @@ _RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS
 def special_profile(pair: Pair) -> str:
     """Return the profile of special values for which a site's results are defined."""
     op_types = {node.op_type for node in pair.reference.graph.node}
-    if op_types & _WEIGHING:
+    if pair.is_of_finite or op_types & _WEIGHING:
         return ORDINARY
     if pair.moved:
         return SPECIAL
