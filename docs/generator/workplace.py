@@ -69,6 +69,10 @@ g (double[N,2] x) => (float[N,1] y) {
     > (x)
 }"""
 
+#: What a compiler for an NPU refuses.
+FOR_NPU = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,8] x) => (float[1,8] y) <int64 axis = {1}> { [sums] y = CumSum(x, axis) }"""
+
 
 def prepare(folder: Path) -> None:
     """Put all files that the documentation names into an empty folder."""
@@ -78,7 +82,7 @@ def prepare(folder: Path) -> None:
         shutil.copy(source, target)
     (folder / "there").mkdir()
     parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
-    parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE}
+    parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE, "for-npu.onnx": FOR_NPU}
     for name, text in parsed.items():
         onnx.save(onnx.parser.parse_model(text), folder / name)
     _write_with_a_mistake(folder / "broken.onnx")

@@ -22,7 +22,7 @@ OPERATORS: dict[str, tuple[str, ...]] = {
 
 #: What each group of operators does, as the end of "before opset N only a Loop or a Scan ...".
 WITH_LOOPS: dict[str, tuple[str, ...]] = {
-    "adds or multiplies along an axis step by step": ("CumSum", "CumProd"),
+    "multiplies along an axis step by step": ("CumProd",),
     "finds the elements that are not zero": ("NonZero",),
     "finds the elements that a condition selects": ("Compress",),
     "selects boxes one after the other": ("NonMaxSuppression",),
