@@ -57,17 +57,17 @@ def static_dims(dims: Dims | None) -> tuple[int, ...] | None:
 END = int(np.iinfo(np.int32).max)
 
 
-def sliced(context: Context, values: str, start: Number, end: Number) -> Value:
-    """Return the elements from `start` to before `end` of a tensor of shape [n] and any dtype.
+def sliced(context: Context, values: str, start: Number, end: Number, axis: int = 0) -> Value:
+    """Return the elements from `start` to before `end` along an axis of a tensor of any dtype.
 
     Below opset 10 both must be ints.
     """
     op = context.op
     if context.op.opset < 10:
-        return op.Slice(values, axes=[0], starts=[start], ends=[end])
+        return op.Slice(values, axes=[axis], starts=[start], ends=[end])
     bounds = [as_name(context, number) for number in (start, end)]
     # The axes are given, as shape inference needs the number of bounds.
-    return op.Slice(values, *bounds, context.array([0], "axis"))
+    return op.Slice(values, *bounds, context.array([axis], "axis"))
 
 
 def known_size(context: Context, name: str, axis: int) -> int | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from onnxreduce_cli.emit.axes import non_negative_axes
@@ -11,7 +9,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
-from onnxreduce_cli.emit.sizes import known_size
+from onnxreduce_cli.emit.sizes import known_size, sliced
 from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.registry import instead, introduced
 
@@ -75,26 +73,16 @@ def _moved_on(context: Context, axis: int, size: int) -> str:
     pads = [0] * (2 * rank)
     pads[axis + rank if reverse else axis] = 1
     padded = context.op.Pad(context.input(0), context.array(pads, "pads"))
-    return _slice(context, axis)(padded, int(reverse), size + int(reverse))
-
-
-def _slice(context: Context, axis: int) -> Callable[[str, int, int], str]:
-    """Return what emits a Slice along an axis: of a tensor, from a start to before an end."""
-
-    def write(name: str, start: int, end: int) -> str:
-        bounds = [context.array([start], "start"), context.array([end], "end")]
-        return context.op.Slice(name, *bounds, context.array([axis], "axis"))
-
-    return write
+    return sliced(context, padded, int(reverse), size + int(reverse), axis)
 
 
 def _in_order(context: Context, data: str, axis: int, size: int) -> None:
     """Add one element after the other."""
-    part, total = _slice(context, axis), ""
+    total = ""
     totals: list[str] = []
     reverse = bool(context.value("reverse", 0))
     for index in reversed(range(size)) if reverse else range(size):
-        own = part(data, index, index + 1)
+        own = sliced(context, data, index, index + 1, axis)
         total = context.op.Add(total, own) if total else own
         totals.append(total)
     context.replace("Concat", totals[::-1] if reverse else totals, keep=(), axis=axis)
@@ -107,13 +95,13 @@ def _by_doubling(context: Context, data: str, axis: int, size: int) -> None:
             "its sums are added in another order: where one overflows on the way, the result may "
             "differ"
         )
-    op, part = context.op, _slice(context, axis)
-    reverse = bool(context.value("reverse", 0))
+    op, reverse = context.op, bool(context.value("reverse", 0))
     total, step = data, 1
     while True:
-        first, last = part(total, 0, size - step), part(total, step, size)
-        more = op.Add(first, last)
-        parts = [more, part(total, size - step, size)] if reverse else [part(total, 0, step), more]
+        first, last = (0, size - step), (step, size)
+        more = op.Add(*[sliced(context, total, *ends, axis) for ends in (first, last)])
+        whole = sliced(context, total, *((size - step, size) if reverse else (0, step)), axis)
+        parts = [more, whole] if reverse else [whole, more]
         step *= 2
         if step >= size:
             context.replace("Concat", parts, keep=(), axis=axis)
