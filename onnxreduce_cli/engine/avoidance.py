@@ -137,6 +137,7 @@ class Avoidance:
         lacking = [
             item for item in failed if isinstance(item, NotTaken) and op_type not in item.operators
         ]
+        others = [item for item in failed if not item.reason.startswith(reason)]
         advice = []
         if lacking and hit.quirk is None:
             fewest = min(lacking, key=lambda item: len(item.operators))
@@ -144,12 +145,12 @@ class Avoidance:
                 f"; what it can be written in needs {', '.join(fewest.operators)}, which "
                 f"{self.label} does not take either"
             )
+            others = [item for item in others if not isinstance(item, NotTaken)]
         else:
-            others = [item for item in failed if not item.reason.startswith(reason)]
             reason += f", and nothing else can be written in its place at opset {self._opset}"
-            for first in others[:1]:
-                reason = f"{reason}; {first.reason}"
-                advice += [first.advice] if first.advice else []
+        for first in others[:1]:
+            reason = f"{reason}; {first.reason}"
+            advice += [first.advice] if first.advice else []
         if hit.quirk is not None:
             return Blocked(reason, "; or ".join(advice or [self._runtime.advice]))
         advice += _ways_out(self._runtime, op_type, self._opset)
