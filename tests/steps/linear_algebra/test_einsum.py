@@ -145,3 +145,28 @@ def test_a_default_that_is_no_equation() -> None:
     found.functions[0].attribute_proto[0].s = b"i.j...->i\xff"
     with pytest.raises(InvalidModelError, match="its attribute 'equation' is "):
         plan(found, 11)
+
+
+@pytest.mark.parametrize(
+    ("equation", "allowed"),
+    [
+        ("bij,bkj->bik", {"MatMul", "Transpose"}),
+        ("ij,jk", {"MatMul"}),
+        ("ij->i", {"ReduceSum"}),
+        ("ij->ji", {"Transpose"}),
+        ("i,j->ij", {"Mul", "Unsqueeze"}),
+        ("bhid,bhjd->bhij", {"MatMul", "Transpose"}),
+        ("bij,bij->b", {"MatMul", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}),
+    ],
+)
+def test_in_the_operators_that_a_runtime_takes(equation: str, allowed: set[str]) -> None:
+    sizes = dict(zip("bhdijk", (2, 3, 4, 5, 4, 6), strict=True)) | {"j": 5}
+    terms = equation.partition("->")[0].split(",")
+    rng = np.random.default_rng(5)
+    feeds = {
+        f"x{index}": rng.standard_normal([sizes[label] for label in term]).astype(np.float32)
+        for index, term in enumerate(terms)
+    }
+    source = one_node("Einsum", 17, feeds, equation=equation)
+    result = converts(source, 17, feeds, allow_ops=sorted(allowed))
+    assert {node.op_type for node in result.graph.node} <= allowed
