@@ -228,6 +228,19 @@ def _divide(_: Attributes, a: Array, b: Array) -> Array | None:
     return np.asarray(quotient + rounded_down.astype(a.dtype))
 
 
+def _mod(attributes: Attributes, a: Array, b: Array) -> Array | None:
+    if not np.issubdtype(a.dtype, np.integer) or not b.all():
+        return None
+    return np.asarray(np.fmod(a, b) if attributes.get("fmod") else np.remainder(a, b))
+
+
+def _trilu(attributes: Attributes, data: Array, k: Array | None = None) -> Array | None:
+    if data.dtype.kind not in "biuf" or data.ndim < 2:
+        return None
+    part = np.triu if attributes.get("upper", 1) else np.tril
+    return np.asarray(part(data, 0 if k is None else int(k.reshape(-1)[0])))
+
+
 def _where(_: Attributes, condition: Array, a: Array, b: Array) -> Array:
     return np.asarray(np.where(condition, a, b))
 
@@ -260,6 +273,8 @@ _COMPUTED: dict[str, Callable[..., Array | None]] = {
     "Equal": lambda _, a, b: np.equal(a, b),
     "Less": lambda _, a, b: np.less(a, b),
     "Greater": lambda _, a, b: np.greater(a, b),
+    "Mod": _mod,
+    "Trilu": _trilu,
     "Where": _where,
     "NonZero": _non_zero,
     "ConstantOfShape": _constant_of_shape,

@@ -66,6 +66,37 @@ def test_arithmetic(op_type: str, values: list[int], other: int, dtype: Any) -> 
     assert agrees(graph(op_type, 13, [np.array(values, dtype), np.array(other, dtype)]))
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([np.int8, np.uint8, np.int32, np.int64, np.uint64]),
+    st.lists(st.integers(-300, 300), max_size=6),
+    small,
+    st.integers(0, 1),
+)
+def test_remainders(dtype: Any, values: list[int], divisor: int, fmod: int) -> None:
+    info = np.iinfo(dtype)
+    whole = [*values, int(info.min), int(info.max)]
+    a = np.array([min(max(value, int(info.min)), int(info.max)) for value in whole], dtype)
+    b = np.array([divisor], np.int64).astype(dtype)
+    if dtype is np.int64 and divisor == -1:
+        a = a[a > info.min]  # Dividing it ends a process.
+    assert agrees(graph("Mod", 13, [a, b], fmod=fmod)) == bool(divisor)
+    floats = [a.astype(np.float32), b.astype(np.float32)]
+    assert not agrees(graph("Mod", 13, floats, fmod=1))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(0, 3), min_size=2, max_size=3),
+    st.sampled_from([None, 0, 1, -2, 2**40, -(2**40)]),
+    st.integers(0, 1),
+    st.sampled_from([np.float32, np.int64, bool]),
+)
+def test_triangles(shape: list[int], k: int | None, upper: int, dtype: Any) -> None:
+    x = np.resize(np.array([1, np.nan, np.inf] if dtype is np.float32 else [3, 1], dtype), shape)
+    assert agrees(graph("Trilu", 14, [x, *([] if k is None else [i64(k)])], upper=upper))
+
+
 @settings(max_examples=100, deadline=None)
 @given(small, small, small)
 def test_range(start: int, limit: int, delta: int) -> None:
@@ -212,7 +243,7 @@ def test_bit_casts() -> None:
 
 
 def test_every_operator_is_tested_here() -> None:
-    assert len(OPERATORS) == 24, "add the new one to these tests"
+    assert len(OPERATORS) == 26, "add the new one to these tests"
 
 
 @pytest.mark.parametrize("kind", ["raw", "external", "typed"])

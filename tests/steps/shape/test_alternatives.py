@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import ModelProto
 
 from tests.support import blockers, converts, one_node, op_types
 
@@ -77,3 +78,24 @@ def test_what_blocks() -> None:
     source = one_node("Tile", 13, {"x": x, "r": np.array([1, 2])})
     (found,) = blockers(source, 13, allow_ops=CONCATS)
     assert "its repeats are only known at run time" in found.reason
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        one_node("Mod", 13, {"a": np.array([5, -7]), "b": np.array(3)}, initializers=("a", "b")),
+        one_node("Trilu", 14, {"x": numbered((3, 3))}, initializers=("x",), upper=0),
+        one_node(
+            "Range",
+            11,
+            {"start": np.array(9), "limit": np.array(0), "delta": np.array(-2)},
+            initializers=("start", "limit", "delta"),
+            output_shapes=[[5]],
+        ),
+    ],
+    ids=lambda source: source.graph.node[0].op_type,
+)
+def test_what_is_known_becomes_a_constant(node: ModelProto) -> None:
+    opset = node.opset_import[0].version
+    result = converts(node, opset, {}, exact=True, allow_ops=["Constant"])
+    assert op_types(result) == ["Constant"]
