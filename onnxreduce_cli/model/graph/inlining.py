@@ -15,6 +15,7 @@ from onnxreduce_cli.model.graph.attributes import bind
 from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.edit import Edits, apply_edits
 from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.renaming import Renaming
 from onnxreduce_cli.model.graph.scope import (
     FunctionKey,
     Scope,
@@ -144,8 +145,6 @@ class _Body:
     """
 
     def __init__(self, call: NodeProto, function: FunctionProto, base: str, names: Names) -> None:
-        self._base = base
-        self._names = names
         given = {"": ""}
         for index, name in enumerate(function.input):
             given[name] = call.input[index] if index < len(call.input) else ""
@@ -153,8 +152,9 @@ class _Body:
         wanted = {name: actual for name, actual in outputs.items() if actual}
         given = {**wanted, **given}
         self.nodes = [NodeProto.FromString(node.SerializeToString()) for node in function.node]
+        renaming = Renaming(given, base, names, closed=True)
         for node in self.nodes:
-            self._rename(node, given)
+            renaming.node(node)
         # After renaming: a graph among the call's attributes uses names of the caller.
         bound = attributes.of_call(call, function)
         for node in self.nodes:
@@ -176,42 +176,6 @@ class _Body:
             for info in function.value_info
             if info.name in given and info.name not in function.input
         ]
-
-    def _rename(self, node: NodeProto, given: dict[str, str]) -> None:
-        """Rename a node's inputs and outputs, in its subgraphs too; adds to `given`."""
-        node.input[:] = [self._actual(name, given) for name in node.input]
-        node.output[:] = [self._actual(name, given) for name in node.output]
-        if node.name:
-            node.name = self._names.fresh(f"{self._base}_{node.name}")
-        for configuration in node.device_configurations:
-            for spec in configuration.sharding_spec:
-                spec.tensor_name = self._actual(spec.tensor_name, given)
-        for _, graph in subgraphs(node):
-            self._rename_graph(graph, dict(given))
-
-    def _rename_graph(self, graph: GraphProto, given: dict[str, str]) -> None:
-        tensors = [*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)]
-        made = [value.name for value in graph.input]
-        made += [tensor.name for tensor in tensors]
-        made += [name for node in graph.node for name in node.output if name]
-        # A name that the graph defines again is its own from here on.
-        for name in made:
-            given.pop(name, None)
-        for tensor in tensors:
-            tensor.name = self._actual(tensor.name, given)
-        for value in (*graph.input, *graph.output, *graph.value_info):
-            value.name = self._actual(value.name, given)
-        for annotation in graph.quantization_annotation:
-            annotation.tensor_name = self._actual(annotation.tensor_name, given)
-            for entry in annotation.quant_parameter_tensor_names:
-                entry.value = self._actual(entry.value, given)
-        for node in graph.node:
-            self._rename(node, given)
-
-    def _actual(self, name: str, given: dict[str, str]) -> str:
-        if name not in given:
-            given[name] = self._names.fresh(f"{self._base}_{name}")
-        return given[name]
 
 
 def _named(info: ValueInfoProto, name: str) -> ValueInfoProto:
