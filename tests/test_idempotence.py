@@ -70,6 +70,7 @@ def requests(model: ModelProto) -> Iterator[dict[str, Any]]:
     if symbols:
         yield {"dims": dict.fromkeys(sorted(symbols), 2)}
     yield {"strip_metadata": "all"}
+    yield {"fold": True}
 
 
 def changes_again(source: ModelProto, options: Mapping[str, Any], counts: list[int]) -> bool:

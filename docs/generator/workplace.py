@@ -74,6 +74,28 @@ FOR_NPU = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1,8] x) => (float[1,8] y) <int64 axis = {1}> { [sums] y = CumSum(x, axis) }"""
 
 
+#: What torch.onnx.export writes of x.squeeze(1) and x.mean(-1) * x.size(-1) ** -0.5.
+SQUEEZE = """<ir_version: 8, opset_import: ["" : 13]>
+g (float[batch,1,8] x) => (float[batch,n] y) {
+    [shape] shape = Shape(x)
+    [one] one = Constant <value = int64 {1}> ()
+    [size] size = Gather <axis = 0> (shape, one)
+    [equal] condition = Equal(size, one)
+    [squeeze] flat = If (condition) <
+        then_branch = a () => (then) {
+            axes = Constant <value = int64[1] {1}> ()
+            then = Squeeze(x, axes)
+        },
+        else_branch = b () => (same) { same = Identity(x) }
+    >
+    [last] last = Constant <value = int64 {2}> ()
+    [width] width = Gather <axis = 0> (shape, last)
+    [number] number = Cast <to = 1> (width)
+    [root] root = Sqrt(number)
+    [scale] y = Div(flat, root)
+}"""
+
+
 def prepare(folder: Path) -> None:
     """Put all files that the documentation names into an empty folder."""
     for name, source in COPIES.items():
@@ -83,6 +105,7 @@ def prepare(folder: Path) -> None:
     (folder / "there").mkdir()
     parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
     parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE, "for-npu.onnx": FOR_NPU}
+    parsed["squeeze.onnx"] = SQUEEZE
     for name, text in parsed.items():
         onnx.save(onnx.parser.parse_model(text), folder / name)
     _write_with_a_mistake(folder / "broken.onnx")

@@ -21,6 +21,7 @@ class PreparationOptions(TypedDict, total=False):
     strip_metadata: Strip | None
     inline_functions: bool
     dims: Mapping[str, int]
+    fold: bool
     dtypes: Mapping[str, str]
     io_dtypes: Mapping[str, str]
     keep_interface: bool

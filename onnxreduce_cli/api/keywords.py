@@ -35,6 +35,7 @@ _FLAGS = {
     "--verify": "verify=True",
     "--special": "special=True",
     "--inline": "inline=True",
+    "--fold": "fold=True",
     "--inline-functions": "inline_functions=True",
     "--keep-interface": "keep_interface=True",
     "--allow-outside-data": "allow_outside=True",

@@ -273,6 +273,11 @@ _PREPARING = (
         help="Put functions' bodies in place of their calls.",
     ),
     click.option(
+        "--fold",
+        is_flag=True,
+        help="Compute what is constant; a branch whose condition is constant replaces its If.",
+    ),
+    click.option(
         "--dtype",
         "dtypes",
         multiple=True,

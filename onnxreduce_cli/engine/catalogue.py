@@ -28,6 +28,7 @@ class Pass(NamedTuple):
 
 INLINING = Pass("--inline-functions", "whole", "leave --inline-functions out")
 DIMENSIONS = Pass("--dim", "whole", "leave --dim out, or fix fewer dimensions")
+FOLDING = Pass("--fold", "whole", "leave --fold out")
 DTYPES = Pass("--dtype", "whole", "leave --dtype out")
 INTERFACE = Pass("--io-dtype", "whole", "leave --io-dtype out")
 METADATA = Pass("--strip-metadata", "form", "leave --strip-metadata out")

@@ -60,6 +60,8 @@ class Options:
         inline_functions: replace the calls of model-local functions by their bodies.
         dims: sizes to fix symbolic dimensions at, by their names: ``{"batch": 1}``; those without a
             name are ``input[axis]``.
+        fold: compute what is the same in every run; a branch of an If whose condition is constant
+            takes its place.
         dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
         io_dtypes: dtypes of inputs and outputs alone, by their names: ``{"ids": "int32"}``; a Cast
             inside restores the old one.
@@ -97,6 +99,7 @@ class Options:
     strip_metadata: Strip | None = None
     inline_functions: bool = False
     dims: Mapping[str, int] = field(default_factory=dict)
+    fold: bool = False
     dtypes: Mapping[str, str] = field(default_factory=dict)
     io_dtypes: Mapping[str, str] = field(default_factory=dict)
     keep_interface: bool = False
@@ -128,7 +131,8 @@ class Options:
     def prepares(self) -> bool:
         """True if the whole model is changed at its own opset first."""
         dtypes = self.dtypes or self.io_dtypes
-        return bool(self.strip_metadata or self.inline_functions or self.dims or dtypes)
+        structure = self.inline_functions or self.dims or self.fold
+        return bool(self.strip_metadata or structure or dtypes)
 
     @property
     def changes_anything(self) -> bool:

@@ -15,7 +15,7 @@ from onnxreduce_cli.engine.catalogue import Pass
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.description import Inlined, Plan
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.text import size_text
@@ -127,6 +127,25 @@ def _fix_dimensions(document: Document, options: Options, found: Preparation) ->
     )
 
 
+def _fold(document: Document, _: Options, found: Preparation) -> Preparation:
+    from onnxreduce_cli.engine.passes.folding import fold
+
+    folded = fold(document.model, document.base_dir)
+    outputs = {info.name for info in document.model.graph.output}
+    for item in folded.mended:
+        if item.name in outputs and len(item.stated) != len(item.inferred):
+            raise ConversionError(
+                f"the model states its output {item.name!r} to have shape {list(item.stated)}, but "
+                f"the branch that is always taken gives {list(item.inferred)}: leave --fold out, "
+                "or mend what the model states"
+            )
+    return found._replace(
+        lines=(*found.lines, *folded.lines),
+        changes=(*found.changes, *folded.changes),
+        removed=(*found.removed, *folded.removed),
+    )
+
+
 def _change_dtypes(document: Document, options: Options, found: Preparation) -> Preparation:
     from onnxreduce_cli.engine.passes.dtypes import change_dtypes
 
@@ -169,6 +188,7 @@ _PASSES: tuple[
 ] = (
     (catalogue.INLINING, lambda options: options.inline_functions, _inline_functions),
     (catalogue.DIMENSIONS, lambda options: options.dims, _fix_dimensions),
+    (catalogue.FOLDING, lambda options: options.fold, _fold),
     (catalogue.DTYPES, lambda options: options.dtypes, _change_dtypes),
     (catalogue.INTERFACE, lambda options: options.io_dtypes, _change_interface),
     (catalogue.METADATA, lambda options: options.strip_metadata, _strip_metadata),

@@ -172,9 +172,9 @@ def test_dimensions_without_a_name() -> None:
 @pytest.mark.parametrize(
     ("dims", "said"),
     [
-        ({"batsh": 2}, r"--dim batsh: .* did you mean 'batch'\? it has 'batch', 'seq', 'rows'"),
-        ({"batch": 0}, "--dim batch=0: a size is 1 or more"),
-        ({"batch": 2**63}, "--dim batch=9223372036854775808: a size is 1 or more, and below"),
+        ({"batsh": 2}, r"dims batsh: .* did you mean 'batch'\? it has 'batch', 'seq', 'rows'"),
+        ({"batch": 0}, r"dims=\{'batch': 0\}: a size is 1 or more"),
+        ({"batch": 2**63}, r"dims=\{'batch': 9223372036854775808\}: a size is 1 or more, and"),
     ],
 )
 def test_what_makes_no_sense_is_refused(dims: dict[str, int], said: str) -> None:

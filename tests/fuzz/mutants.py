@@ -40,7 +40,7 @@ _OPTIONS = (
     ("--expand", "LayerNormalization", "--expand", "Gelu", "--expand", "ReduceL2", "--emulate"),
     ("--dtype", "float=float16"), ("--dtype", "float=double", "--keep-interface"),
     ("--io-dtype", "x=double,y=float16"), ("--io-dtype", "X=int32", "--io-dtype", "Y=i64"),
-    ("--dim", "N=2"), ("--dim", "batch=1"),
+    ("--dim", "N=2"), ("--dim", "batch=1"), ("--fold",),
 )  # fmt: skip
 #: A list of operators, which excludes a runtime.
 _ALLOWED = (

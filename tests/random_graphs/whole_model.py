@@ -36,7 +36,7 @@ _OUTER = {
     "bool": ("uint8",),
 }
 
-_KINDS = ("runtime", "dtypes", "io_dtypes", "dims", "allow_ops", "contract", "expand")
+_KINDS = ("runtime", "dtypes", "io_dtypes", "dims", "fold", "allow_ops", "contract", "expand")
 
 _PATTERNS = [pattern for idiom in IDIOMS for pattern in plain_patterns(idiom)]
 
@@ -62,6 +62,8 @@ def whole_model_cases(draw: st.DrawFn) -> Case:
         case = dataclasses.replace(case, feeds=_fitting(case.feeds, options["io_dtypes"]))
     elif kind == "dims":
         options["dims"] = _dims(draw, case)
+    elif kind == "fold":
+        options["fold"] = True
     elif kind == "allow_ops":
         assert target is not None
         options["allow_ops"] = _allowed(draw, case.model, target)

@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 import onnxreduce_cli
 from onnxreduce_cli.engine import preparation
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.engine.passes import dtypes, inlining, static_shapes
+from onnxreduce_cli.engine.passes import dtypes, folding, inlining, static_shapes
 from onnxreduce_cli.errors import CheckError, ConversionError, UncheckedError
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.report.plan import check_lines, remarks
@@ -32,6 +32,7 @@ agraph (float[N, 4] x) => (float[N, 4] y) { y = f.Twice(x) }
 #: The options of each pass that has no sites, with a model and where its work is done.
 WITHOUT_SITES: list[Any] = [
     pytest.param(MODEL, {"dims": {"N": 2}}, static_shapes, "fix_dimensions", id="--dim"),
+    pytest.param(MODEL, {"fold": True}, folding, "fold", id="--fold"),
     pytest.param(MODEL, {"dtypes": {"float": "double"}}, dtypes, "change_dtypes", id="--dtype"),
     pytest.param(
         FUNCTION, {"inline_functions": True}, inlining, "inline_all", id="--inline-functions"
@@ -81,7 +82,7 @@ def test_an_invalid_result_is_not_written(
         onnxreduce_cli.convert_file(source, out, **options)
     message = str(error.value)
     option = next(iter(options))
-    option = "inline_functions=True" if option == "inline_functions" else option
+    option = f"{option}=True" if options[option] is True else option
     assert message.startswith(f"{option}: the result does not pass onnx's full check")
     assert f"leave {option} out" in message
     assert "check=False" in message
