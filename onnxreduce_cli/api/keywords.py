@@ -17,6 +17,7 @@ _NAMES = {
     "--for": "target",
     "--dim": "dims",
     "--dtype": "dtypes",
+    "--io-dtype": "io_dtypes",
     "--type": "types",
     "--external-data-threshold": "threshold",
     "--allow-outside-data": "allow_outside",
@@ -43,7 +44,7 @@ _FLAGS = {
 }
 
 #: The keywords that take values by names.
-_MAPPINGS = frozenset({"dims", "dtypes", "types", "inputs"})
+_MAPPINGS = frozenset({"dims", "dtypes", "io_dtypes", "types", "inputs"})
 
 #: Options of the command alone.
 _OF_THE_COMMAND = {"--cluster", "--resume", "--jobs", "--out-dir"}

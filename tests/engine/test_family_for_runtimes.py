@@ -100,4 +100,4 @@ def test_nothing_is_left_that_a_runtime_gets_wrong(place: str, seed: int) -> Non
         assert target.oldest <= opset <= (target.newest or opset), requirement
         converted += 1
     assert converted
-    assert all(item.blockers or "say --inline-functions too" in str(item) for item in refusals)
+    assert all(item.blockers or "say inline_functions=True too" in str(item) for item in refusals)

@@ -84,7 +84,7 @@ def test_a_cast_below_opset_6_states_its_dtype_as_text() -> None:
         (
             TEXT,
             {"id": "int32"},
-            "--io-dtype id=int32: the model has no input or output 'id'; did you mean ids?; its "
+            "io_dtypes={'id': 'int32'}: the model has no input or output 'id'; did you mean ids?; its "
             "inputs: 'ids', 'x'; its outputs: 'y', 'best'",
         ),
         (TEXT, {"ids": "int23"}, "there is no dtype 'int23'; did you mean int2"),
@@ -94,13 +94,13 @@ def test_a_cast_below_opset_6_states_its_dtype_as_text() -> None:
             """<ir_version: 8, opset_import: ["": 17]>
             agraph (float[1] x, float[1] w) => (float[1] y) <float[1] w = {2}> { y = Mul(x, w) }""",
             {"w": "double"},
-            "--io-dtype w=double: the input has a default, an initializer",
+            "io_dtypes={'w': 'double'}: the input has a default, an initializer",
         ),
         (
             """<ir_version: 8, opset_import: ["": 17]>
             agraph (seq(float[1]) x) => (int64 y) { y = SequenceLength(x) }""",
             {"x": "double"},
-            "--io-dtype x=double: it is no tensor of a known dtype",
+            "io_dtypes={'x': 'double'}: it is no tensor of a known dtype",
         ),
     ],
 )

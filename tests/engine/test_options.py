@@ -33,6 +33,10 @@ OF_FUNCTIONS = {"model_or_path", "whole"}
 
 TYPES = {name: str(kind) for name, kind in inspect.get_annotations(Options).items()}
 DEFAULTS = {item.name: getattr(Options(), item.name) for item in fields(Options)}
+#: Keywords of the library that are another name of an option.
+OTHER_NAMES = {"target": "runtime"}
+TYPES |= {name: TYPES[option] for name, option in OTHER_NAMES.items()}
+DEFAULTS |= {name: DEFAULTS[option] for name, option in OTHER_NAMES.items()}
 
 
 def names(owner: Any) -> dict[str, str]:
@@ -83,7 +87,7 @@ def test_the_command_line_fills_all_options() -> None:
     """What it gives where nothing is typed is the default."""
     context = convert_command.make_context("convert", ["model.onnx"])
     given = {name: value for name, value in context.params.items() if name not in OF_THE_COMMAND}
-    assert set(given) | {"check"} == set(TYPES)
+    assert set(given) | {"check"} == set(TYPES) - set(OTHER_NAMES)
     assert set(context.params) - set(given) == OF_THE_COMMAND
     assert Options(**given, check=not context.params["no_check"]) == Options(types={})
 

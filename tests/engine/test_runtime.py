@@ -401,7 +401,7 @@ def test_what_needs_a_newer_ir_version_than_it_takes(convert_for) -> None:
     source, target = model(FUNCTION), odd(newest=18, ir=7)
     said = (
         "odd 1 takes IR version 7 at most, and 8 is needed by model-local function 'Twice': say "
-        "--inline-functions too"
+        "inline_functions=True too"
     )
     with pytest.raises(ConversionError, match=said):
         convert_for(source, target)
@@ -510,7 +510,7 @@ def test_contracting_to_operators_that_are_allowed(allowed: list[str]) -> None:
     assert op_types(made) == ["LayerNormalization"]
     plan = onnxreduce_cli.plan(source, 13, contract=["all"], allow_ops=allowed)
     assert {blocker.op_type for blocker in plan.blockers} == set(op_types(source))
-    with pytest.raises(UsageError, match="--for and --allow-ops exclude"):
+    with pytest.raises(UsageError, match="target and allow_ops exclude"):
         onnxreduce_cli.plan(source, allow_ops=allowed, runtime="opencv")
 
 

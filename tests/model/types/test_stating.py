@@ -54,7 +54,7 @@ def test_what_is_no_type_is_refused(text: str, message: str) -> None:
 def test_what_is_stated_is_in_the_result() -> None:
     source = behind_custom()
     before = source.SerializeToString()
-    with pytest.raises(ConversionError, match="--type y=float"):
+    with pytest.raises(ConversionError, match="types={'y': 'float'}"):
         onnxreduce_cli.convert(source, 13)
     result = onnxreduce_cli.convert(source, 13, types={"y": "float[2,K]"}, check=False)
     assert source.SerializeToString() == before
@@ -91,13 +91,13 @@ def test_the_model_is_as_it_was_where_nothing_comes_of_it() -> None:
 @pytest.mark.parametrize(
     ("types", "message"),
     [
-        ({"yy": "float"}, "--type yy: no graph of the model has such a value; did you mean y"),
+        ({"yy": "float"}, "types yy: no graph of the model has such a value; did you mean y"),
         ({"": "float"}, "no graph of the model has such a value"),
-        ({"y": "bool"}, "--type y: it cannot be a tensor\\(bool\\); what makes and reads it takes"),
-        ({"n": "double"}, "--type n: it is known to be float\\[2,3\\]"),
-        ({"n": "float[2,4]"}, "--type n: it is known to be float\\[2,3\\]"),
-        ({"x": "float[2]"}, "--type x: it is known to be float\\[2,3\\]"),
-        ({"y": "float", "a": "double"}, "--type a: it is known to be float"),
+        ({"y": "bool"}, "types y: it cannot be a tensor\\(bool\\); what makes and reads it takes"),
+        ({"n": "double"}, "types n: it is known to be float\\[2,3\\]"),
+        ({"n": "float[2,4]"}, "types n: it is known to be float\\[2,3\\]"),
+        ({"x": "float[2]"}, "types x: it is known to be float\\[2,3\\]"),
+        ({"y": "float", "a": "double"}, "types a: it is known to be float"),
     ],
 )
 def test_what_cannot_be_is_refused(types: dict[str, str], message: str) -> None:
