@@ -84,8 +84,8 @@ def test_a_cast_below_opset_6_states_its_dtype_as_text() -> None:
         (
             TEXT,
             {"id": "int32"},
-            "io_dtypes={'id': 'int32'}: the model has no input or output 'id'; did you mean ids?; its "
-            "inputs: 'ids', 'x'; its outputs: 'y', 'best'",
+            "io_dtypes={'id': 'int32'}: the model has no input or output 'id'; did you mean ids?; "
+            "its inputs: 'ids', 'x'; its outputs: 'y', 'best'",
         ),
         (TEXT, {"ids": "int23"}, "there is no dtype 'int23'; did you mean int2"),
         (TEXT, {"x": "string"}, "Cast-17 does not lead from string to float"),

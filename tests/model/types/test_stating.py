@@ -54,7 +54,7 @@ def test_what_is_no_type_is_refused(text: str, message: str) -> None:
 def test_what_is_stated_is_in_the_result() -> None:
     source = behind_custom()
     before = source.SerializeToString()
-    with pytest.raises(ConversionError, match="types={'y': 'float'}"):
+    with pytest.raises(ConversionError, match=r"types=\{'y': 'float'\}"):
         onnxreduce_cli.convert(source, 13)
     result = onnxreduce_cli.convert(source, 13, types={"y": "float[2,K]"}, check=False)
     assert source.SerializeToString() == before
