@@ -73,6 +73,18 @@ g (double[N,2] x) => (float[N,1] y) {
 FOR_NPU = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1,8] x) => (float[1,8] y) <int64 axis = {1}> { [sums] y = CumSum(x, axis) }"""
 
+#: A layer normalisation as exporters write it. Squares of activations overflow float16.
+NORM = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2,8] x) => (float[2,8] y) <float two = {2}, float eps = {1e-5}> {
+    [mean] m = ReduceMean<axes = [-1]>(x)
+    [off] d = Sub(x, m)
+    [square] p = Pow(d, two)
+    [variance] v = ReduceMean<axes = [-1]>(p)
+    [add] e = Add(v, eps)
+    [root] s = Sqrt(e)
+    [divide] y = Div(d, s)
+}"""
+
 
 #: What torch.onnx.export writes of x.squeeze(1) and x.mean(-1) * x.size(-1) ** -0.5.
 SQUEEZE = """<ir_version: 8, opset_import: ["" : 13]>
@@ -105,7 +117,7 @@ def prepare(folder: Path) -> None:
     (folder / "there").mkdir()
     parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
     parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE, "for-npu.onnx": FOR_NPU}
-    parsed["squeeze.onnx"] = SQUEEZE
+    parsed |= {"squeeze.onnx": SQUEEZE, "norm.onnx": NORM}
     for name, text in parsed.items():
         onnx.save(onnx.parser.parse_model(text), folder / name)
     _write_with_a_mistake(folder / "broken.onnx")
@@ -113,6 +125,7 @@ def prepare(folder: Path) -> None:
     shape = [dim.dim_value for dim in _input(folder / "model.onnx").type.tensor_type.shape.dim]
     values = np.random.default_rng(0).standard_normal(shape, np.float32)
     np.save(folder / "x.npy", values)
+    np.save(folder / "activations.npy", np.float32([[900, -700, 500, *range(5)]] * 2))
     np.savez(folder / "inputs.npz", input0=values)
 
 

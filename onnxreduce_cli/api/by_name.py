@@ -25,6 +25,7 @@ class PreparationOptions(TypedDict, total=False):
     dtypes: Mapping[str, str]
     io_dtypes: Mapping[str, str]
     keep_interface: bool
+    keep_dtype: Collection[str]
 
 
 class PlanOptions(PreparationOptions, total=False):

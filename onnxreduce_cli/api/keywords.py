@@ -46,6 +46,9 @@ _FLAGS = {
 #: The keywords that take values by names.
 _MAPPINGS = frozenset({"dims", "dtypes", "io_dtypes", "types", "inputs"})
 
+#: The keywords that take lists of names.
+_LISTS = frozenset({"keep_dtype"})
+
 #: Options of the command alone.
 _OF_THE_COMMAND = {"--cluster", "--resume", "--jobs", "--out-dir"}
 
@@ -80,6 +83,8 @@ def _keyword(found: re.Match[str]) -> str:
     name = _NAMES.get(option, option.removeprefix("--").replace("-", "_"))
     if value is None:
         return name
+    if name in _LISTS:
+        return f"{name}={value.strip(chr(39)).split(',')}"
     key, equals, text = value.strip("'").partition("=")
     if equals and name in _MAPPINGS:
         return f"{name}={{{_literal(key)}: {_literal(text)}}}"

@@ -260,6 +260,12 @@ def _parse_io_dtypes(
     return _parse_types(context, parameter, tuple(",".join(values).split(",")) if values else ())
 
 
+def _parse_kept(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Parse lists of operators and nodes, with commas between them."""
+    names = (name.strip() for value in values for name in value.split(","))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
 _PREPARING = (
     click.option(
         "--strip-metadata",
@@ -295,6 +301,14 @@ _PREPARING = (
     ),
     click.option(
         "--keep-interface", is_flag=True, help="Inputs and outputs keep their dtypes, by Cast."
+    ),
+    click.option(
+        "--keep-dtype",
+        multiple=True,
+        callback=_parse_kept,
+        metavar="OPERATOR|NODE,...",
+        help="Nodes of this operator or name keep the dtype that --dtype changes, between Casts. "
+        "May be given several times.",
     ),
 )
 

@@ -66,6 +66,7 @@ class Options:
         io_dtypes: dtypes of inputs and outputs alone, by their names: ``{"ids": "int32"}``; a Cast
             inside restores the old one.
         keep_interface: keep the dtypes of inputs and outputs, by a Cast each.
+        keep_dtype: operators, and names of nodes, that keep the dtypes that change, by Casts.
         dry_run: write nothing: only plan, or also compare with `verify`.
         force: overwrite a file that exists.
         in_place: allow the output to be the input.
@@ -103,6 +104,7 @@ class Options:
     dtypes: Mapping[str, str] = field(default_factory=dict)
     io_dtypes: Mapping[str, str] = field(default_factory=dict)
     keep_interface: bool = False
+    keep_dtype: Collection[str] = ()
     dry_run: bool = False
     force: bool = False
     in_place: bool = False
@@ -161,6 +163,8 @@ class Options:
         """
         if self.keep_interface and not self.dtypes:
             raise UsageError("--keep-interface needs a change of dtypes: add --dtype FROM=TO")
+        if self.keep_dtype and not self.dtypes:
+            raise UsageError("--keep-dtype needs a change of dtypes: add --dtype FROM=TO")
         if not self.changes_anything:
             raise UsageError(
                 "no change is requested: name the opset to reach, --opset N, or the runtime that "

@@ -149,7 +149,12 @@ def _fold(document: Document, _: Options, found: Preparation) -> Preparation:
 def _change_dtypes(document: Document, options: Options, found: Preparation) -> Preparation:
     from onnxreduce_cli.engine.passes.dtypes import change_dtypes
 
-    dtypes = change_dtypes(document, options.dtypes, keep_interface=options.keep_interface)
+    dtypes = change_dtypes(
+        document,
+        options.dtypes,
+        keep_interface=options.keep_interface,
+        kept=options.keep_dtype,
+    )
     return found._replace(
         lines=(*found.lines, *dtypes.lines),
         changes=(*found.changes, *dtypes.changes),

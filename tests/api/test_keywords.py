@@ -27,6 +27,7 @@ g (float[N,3] x) => (float[N,1] y) <int64[1] axes = {1}> { [first] y = ReduceMax
         ("weights apart: --external-data-threshold 1MB", ": threshold=1_000_000"),
         ("name a file: -o DIR/x.onnx", ": out='DIR/x.onnx'"),
         ("--strict and --no-check exclude each other", "strict=True and check=False exclude each"),
+        ("to keep them: --keep-dtype '/a/Pow,Add 1'", ": keep_dtype=['/a/Pow', 'Add 1']"),
         ("leave --for out", "leave target out"),
     ],
 )

@@ -40,6 +40,8 @@ _OPTIONS = (
     ("--expand", "LayerNormalization", "--expand", "Gelu", "--expand", "ReduceL2", "--emulate"),
     ("--dtype", "float=float16"), ("--dtype", "float=double", "--keep-interface"),
     ("--io-dtype", "x=double,y=float16"), ("--io-dtype", "X=int32", "--io-dtype", "Y=i64"),
+    ("--dtype", "float=float16", "--keep-dtype", "Add"),
+    ("--dtype", "float=bfloat16", "--keep-dtype", "Mul", "--keep-interface"),
     ("--dim", "N=2"), ("--dim", "batch=1"), ("--fold",),
 )  # fmt: skip
 #: A list of operators, which excludes a runtime.

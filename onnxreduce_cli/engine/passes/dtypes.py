@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +14,15 @@ from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.options import dtype_pairs
 from onnxreduce_cli.engine.passes.interface import cast_interface, cast_values
+from onnxreduce_cli.engine.passes.kept_dtypes import Casts, KeptDtype
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.file.byte_ranges import FileRange, RecodedRange
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.model.file.weights import data_of, recode, stored_files
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.dtype_change import DtypeChange, recoding
-from onnxreduce_cli.model.graph.scope import Scope, scopes
+from onnxreduce_cli.model.graph.dtype_change import DtypeChange, keep_option, recoding
+from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.types.safe_inference import type_error
@@ -50,25 +51,36 @@ class ChangedDtypes:
 
 
 def change_dtypes(
-    document: Document, dtypes: Mapping[str, str], *, keep_interface: bool
+    document: Document,
+    dtypes: Mapping[str, str],
+    *,
+    keep_interface: bool,
+    kept: Collection[str] = (),
 ) -> ChangedDtypes:
     """Change dtypes of a model, in place.
 
     Requires: a model that passed the gate.
 
     Guarantees: nothing in the model is of the old dtypes, except inputs and outputs that keep their
-    dtypes, and constants that operators take in no other. Large weights are converted when they are
-    written.
+    dtypes, what operators take in no other, and what nodes in `kept` read and make. Large weights
+    are converted when they are written.
+
+    Args:
+        document: the model.
+        dtypes: the new dtypes, by the old ones.
+        keep_interface: whether inputs and outputs keep theirs.
+        kept: operators, and names of nodes, that keep the old ones.
 
     Raises:
-        UsageError: there is no such dtype.
+        UsageError: there is no such dtype, or nothing of a name in `kept`.
         ConversionError: an operator does not take the new dtype, or a weight is beyond its range.
         InvalidModelError: external data is missing.
         OSError: external data cannot be read.
     """
     was_sound = not type_error(model_skeleton(document.model))
     done = [
-        _change(document, before, after, keep_interface) for before, after in dtype_pairs(dtypes)
+        _change(document, before, after, keep_interface, kept)
+        for before, after in dtype_pairs(dtypes)
     ]
     kinds = frozenset(f"tensor({dtype_name(after)})" for _, after in dtype_pairs(dtypes))
     blockers = tuple(_type_blockers(document, kinds))
@@ -89,14 +101,27 @@ def change_dtypes(
     )
 
 
-def _change(document: Document, before: int, after: int, keep_interface: bool) -> ChangedDtypes:
+def _change(
+    document: Document, before: int, after: int, keep_interface: bool, asked: Collection[str]
+) -> ChangedDtypes:
     model = document.model
+    model_input = ConversionInput.of(model, document.base_dir)
+    keeping = KeptDtype(model_input, before, after, asked)
     old, new = dtype_name(before), dtype_name(after)
     interface = _values_of_dtype(model.graph, before)
     names = [name for _, name in interface]
-    cast = cast_values(model) if keep_interface else frozenset()
-    change = DtypeChange(model, before, after, names if keep_interface else (), cast)
-    lost = _count_underflows(document, change.tensors, before, after)
+    cast = cast_values(model) if keep_interface else frozenset[str]()
+    change = DtypeChange(
+        model,
+        before,
+        after,
+        names if keep_interface else (),
+        cast,
+        {key: item.inputs for key, item in keeping.nodes.items()},
+        [key for key, item in keeping.nodes.items() if item.entirely],
+        keeping.scopes,
+    )
+    lost = _count_underflows(document, change.tensors, before, after, keeping.scopes)
     widths = numpy_dtype(before).itemsize, numpy_dtype(after).itemsize
     moved = recode(document, change.tensors, widths, recoding(before, after))
     for tensor in change.tensors:
@@ -104,14 +129,22 @@ def _change(document: Document, before: int, after: int, keep_interface: bool) -
     line = f"{old} → {new}: {count(len(change.tensors), 'weight')}"
     lines = [f"{line}, all values and attributes"]
     if lost:
-        lines.append(f"too small for {new}, zero now: {count(lost, 'element')}")
-    changes = tuple(_changes(model, change))
+        held = listed(list(lost))
+        lines.append(
+            f"too small for {new}, zero now: {count(sum(lost.values()), 'element')} of {held}"
+        )
+    if keeping.line:
+        lines.append(keeping.line)
+    fixed = change.fixed[id(keeping.scopes[0])]
+    inner = keeping.cast({**change.fixed, id(keeping.scopes[0]): fixed | cast.intersection(names)})
+    changes = (*_changes(keeping.scopes, change), *inner.changes)
     casts: tuple[str, ...] = ()
     names_text = listed([f"{what} {name}" for what, name in interface])
     if keep_interface and interface:
-        wanted = [name for name in names if name not in cast and name not in change.fixed]
+        wanted = [name for name in names if name not in cast and name not in fixed]
         found = cast_interface(model, dict.fromkeys(wanted), before, after)
         changes, casts = (*changes, *found.changes), found.casts
+        _read_from_outside(model, inner, wanted)
         lines.append(f"{old} still, by Cast: {names_text}")
     elif interface:
         lines.append(f"{new} instead of {old}: {names_text}")
@@ -128,9 +161,28 @@ def _values_of_dtype(graph: GraphProto, dtype: int) -> list[tuple[str, str]]:
     ]
 
 
-def _changes(model: ModelProto, change: DtypeChange) -> Iterator[Change]:
-    for scope in scopes(model):
-        for node in scope.container.node:
+def _read_from_outside(model: ModelProto, casts: Casts, names: Collection[str]) -> None:
+    """Let nodes that keep a dtype read inputs and make outputs of the model that keep it.
+
+    Casts to the new dtype and back would lose what the nodes are kept for.
+
+    Args:
+        model: the model, in which Casts are around these nodes and at inputs and outputs.
+        casts: those around the nodes.
+        names: the inputs and outputs that keep the dtype.
+    """
+    raised = {casts.raised[name]: name for name in names if name in casts.raised}
+    lowered = {name: casts.lowered[name] for name in names if name in casts.lowered}
+    for node in model.graph.node:
+        if node.op_type == "Cast" and node.output[0] in raised:
+            node.input[0] = raised[node.output[0]]
+        elif node.op_type == "Cast" and node.output[0] in lowered:
+            node.input[0] = lowered[node.output[0]]
+
+
+def _changes(found: Sequence[Scope], change: DtypeChange) -> Iterator[Change]:
+    for scope in found:
+        for node in scope.nodes:
             edits = change.edits.get(id(node))
             if edits:
                 name = scope.describe(node)
@@ -138,19 +190,24 @@ def _changes(model: ModelProto, change: DtypeChange) -> Iterator[Change]:
 
 
 def _count_underflows(
-    document: Document, changed: list[TensorProto], before: int, after: int
-) -> int:
-    """Return how many non-zero elements become zero.
+    document: Document,
+    changed: list[TensorProto],
+    before: int,
+    after: int,
+    found: Sequence[Scope],
+) -> dict[str, int]:
+    """Return how many non-zero elements become zero, by the constants that hold them.
 
     Raises:
         ConversionError: an element is beyond the range of the new dtype.
     """
     if _RANGES.index(after) >= _RANGES.index(before):
-        return 0
-    stored, lost = stored_files(document), 0
+        return {}
+    names = {id(tensor): name for tensor, name in _held(found)}
+    stored, lost = stored_files(document), dict[str, int]()
     source, target = numpy_dtype(before), numpy_dtype(after)
     for tensor in changed:
-        beyond = 0
+        beyond, zeros, name = 0, 0, names.get(id(tensor), tensor.name)
         for part in data_of(document, tensor, stored):
             chunks = part.chunks() if isinstance(part, (FileRange, RecodedRange)) else [bytes(part)]
             for chunk in chunks:
@@ -158,13 +215,33 @@ def _count_underflows(
                 with np.errstate(all="ignore"):
                     made = values.astype(target)
                 beyond += int(np.sum(np.isfinite(values) & ~np.isfinite(made)))
-                lost += int(np.sum((values != 0) & (made == 0)))
+                zeros += int(np.sum((values != 0) & (made == 0)))
         if beyond:
             raise ConversionError(
-                f"tensor {tensor.name!r} has {count(beyond, 'element')} beyond the range of "
-                f"{dtype_name(after)}, which would become infinite"
+                f"tensor {name!r} has {count(beyond, 'element')} beyond the range of "
+                f"{dtype_name(after)}, which would become infinite{_advice(found, name)}"
             )
+        if zeros:
+            lost[name] = lost.get(name, 0) + zeros
     return lost
+
+
+def _held(found: Sequence[Scope]) -> Iterator[tuple[TensorProto, str]]:
+    """Yield the tensors in the attributes of Constant nodes, with the names of their values."""
+    for scope in found:
+        for node in scope.nodes:
+            if node.op_type == "Constant":
+                for attribute in node.attribute:
+                    if attribute.HasField("t"):
+                        yield attribute.t, node.output[0]
+
+
+def _advice(found: Sequence[Scope], name: str) -> str:
+    """Return how to keep the dtype of a constant: with the nodes that read it."""
+    readers = [
+        (node.name, node.op_type) for scope in found for node in scope.nodes if name in node.input
+    ]
+    return f"; to keep it as it is: {keep_option(readers)}" if readers else ""
 
 
 def _type_blockers(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:

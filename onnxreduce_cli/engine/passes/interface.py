@@ -77,15 +77,15 @@ def cast_interface(
     given = [item.name for item in graph.output if item.name in names and item.name not in inputs]
     fresh = Names(tree)
     renamed = {name: fresh.fresh(f"{name}_inner") for name in (*taken, *given)}
-    before = [(scope, _copy(node), node) for scope, node in _to_rename(tree, renamed)]
+    before = [(scope, copy_of(node), node) for scope, node in _to_rename(tree, renamed)]
     for node in graph.node:
         _rename(node, renamed)
     for tensor in graph.initializer:
         if tensor.name not in inputs:
             tensor.name = renamed.get(tensor.name, tensor.name)
     opset = tree[0].opset or 0
-    first = [_cast(name, renamed[name], inner, opset) for name in taken]
-    last = [_cast(renamed[name], name, outer, opset) for name in given]
+    first = [cast_node(name, renamed[name], inner, opset) for name in taken]
+    last = [cast_node(renamed[name], name, outer, opset) for name in given]
     if opset < 6:
         _state_cast_inputs(graph, {name: renamed[name] for name in taken}, inner)
     left = list(first)
@@ -93,7 +93,7 @@ def cast_interface(
         _change(scope, node, after, *((left, last) if scope is tree[0] else ([], [])))
         for scope, node, after in before
     )
-    nodes = [*first, *map(_copy, graph.node), *last]
+    nodes = [*first, *map(copy_of, graph.node), *last]
     del graph.node[:]
     graph.node.extend(nodes)
     return CastInterface(tuple(node.name for node in (*first, *last)), changes)
@@ -233,7 +233,8 @@ def _change(
     )
 
 
-def _cast(before: str, after: str, dtype: int, opset: int) -> NodeProto:
+def cast_node(before: str, after: str, dtype: int, opset: int) -> NodeProto:
+    """Return a Cast of a value to a dtype, as an opset writes it."""
     to = dtype if opset >= 6 else TensorProto.DataType.Name(dtype)  # Before 6 it is a text.
     return helper.make_node("Cast", [before], [after], name=f"{after}_cast", to=to)
 
@@ -247,7 +248,8 @@ def _state_cast_inputs(graph: GraphProto, cast: dict[str, str], dtype: int) -> N
             info.type.tensor_type.elem_type = dtype
 
 
-def _copy(node: NodeProto) -> NodeProto:
+def copy_of(node: NodeProto) -> NodeProto:
+    """Return a copy of a node."""
     copy = NodeProto()
     copy.CopyFrom(node)
     return copy

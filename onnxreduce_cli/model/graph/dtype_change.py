@@ -22,6 +22,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes
 from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
+from onnxreduce_cli.text import NAME, printable
 
 #: Attributes that hold the number of a dtype.
 _DTYPES = frozenset(
@@ -53,7 +54,7 @@ class DtypeChange:
     Attributes:
         tensors: the tensors to change, whose dtype and data are still the old ones.
         edits: descriptions of the edits of each node, by its identity.
-        fixed: the constants of the main graph that keep the old dtype.
+        fixed: by the identity of each scope, the constants that keep the old dtype.
     """
 
     def __init__(
@@ -63,6 +64,9 @@ class DtypeChange:
         after: int,
         kept: Iterable[str],
         cast: Collection[str] = (),
+        staying: Mapping[int, Collection[int]] | None = None,
+        unchanged: Collection[int] = (),
+        found: Sequence[Scope] | None = None,
     ) -> None:
         """Edit a model, in place.
 
@@ -72,7 +76,11 @@ class DtypeChange:
             after: the dtype to put in its place.
             kept: inputs and outputs of the main graph that keep their dtype.
             cast: the outputs among them that a Cast makes, which is left as it is.
+            staying: the places of inputs that keep it, by the identity of the node.
+            unchanged: the identities of nodes whose attributes keep it.
+            found: the scopes of the model, where they are known.
         """
+        self._staying, self._unchanged = staying or {}, frozenset(unchanged)
         self._cast = frozenset(cast)
         self._before, self._after = before, after
         self._parameters = _parameters(model)
@@ -80,9 +88,8 @@ class DtypeChange:
         self.tensors: list[TensorProto] = []
         self.edits: dict[int, list[str]] = {}
         names = frozenset(kept)
-        found = scopes(model)
-        fixed = self._fixed(found, names)
-        self.fixed = fixed[id(found[0])]
+        found = found or scopes(model)
+        fixed = self.fixed = self._fixed(found, names)
         for scope in found:
             own = fixed.get(id(scope), frozenset())
             self._change_scope(scope, names if scope is found[0] else frozenset(), own)
@@ -102,9 +109,11 @@ class DtypeChange:
             for node in scope.nodes:
                 known = is_default(node.domain) and schemas.exists(node.op_type, scope.opset or 0)
                 allowed = schemas.allowed_types(node.op_type, scope.opset or 0) if known else {}
+                staying = self._staying.get(id(node), ())
                 for index, name in enumerate(node.input):
                     takes = allowed.get(f"in{index}", ())
-                    read = wanted if old in takes and new not in takes else others
+                    stays = index in staying or (old in takes and new not in takes)
+                    read = wanted if stays else others
                     read[id(scope.resolve(name))].add(name)
         return {
             id(scope): frozenset((wanted[id(scope)] & _constants(scope)) - others[id(scope)])
@@ -138,7 +147,7 @@ class DtypeChange:
         for node in container.node:
             is_fixed = node.op_type == "Constant" and fixed.intersection(node.output)
             is_last = node.op_type == "Cast" and kept and self._cast.intersection(node.output)
-            if not is_fixed and not is_last:
+            if not is_fixed and not is_last and id(node) not in self._unchanged:
                 self._change_node(node)
 
     def _change_type(self, proto: TypeProto) -> None:
@@ -239,6 +248,26 @@ def _referred(scope: Scope, found: Mapping[Any, set[str]]) -> Iterator[str]:
         for attribute in node.attribute:
             if attribute.ref_attr_name and attribute.name in named:
                 yield attribute.ref_attr_name
+
+
+def keep_option(nodes: Iterable[tuple[str, str]]) -> str:
+    """Return what to type so that nodes keep their dtypes.
+
+    Nodes without a name, or whose name cannot stand in a list, are named by their operator; all are
+    where their names would fill more than a line.
+
+    Args:
+        nodes: the name and the operator of each.
+    """
+    pairs = list(dict.fromkeys(nodes))
+    names = [
+        name if name and name == printable(name).strip() and not set(name) & set(",'") else op_type
+        for name, op_type in pairs
+    ]
+    text = ",".join(dict.fromkeys(names))
+    if len(text) > NAME:
+        text = ",".join(dict.fromkeys(op_type for _, op_type in pairs))
+    return f"--keep-dtype '{text}'"
 
 
 def recoding(before: int, after: int) -> Any:

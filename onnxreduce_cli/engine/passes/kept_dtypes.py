@@ -1,0 +1,300 @@
+"""Nodes that keep a dtype which is changed around them, by Casts.
+
+They are those that the user names, and by rule those whose operator does not take the new dtype. A
+value that such a node makes is read by others of them as it is: a Cast between them would lose what
+they are kept for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from onnx import NodeProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.conversion_request import ConversionInput
+from onnxreduce_cli.engine.differences import differences
+from onnxreduce_cli.engine.passes.interface import cast_node, copy_of
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.errors import ConversionError, UsageError
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.names import Names
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs
+from onnxreduce_cli.model.graph.values import dtype_name
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.text import did_you_mean, shortened
+
+#: A value: the identity of the scope that defines it, and its name.
+_Value = tuple[int, str]
+
+
+class KeptNode(NamedTuple):
+    """A node that keeps the old dtype.
+
+    Attributes:
+        scope: its scope.
+        node: the node.
+        inputs: the places of the inputs that stay of that dtype.
+        outputs: the places of the outputs that do.
+        why: ``asked``, or the formal inputs and outputs that are of no other dtype.
+    """
+
+    scope: Scope
+    node: NodeProto
+    inputs: frozenset[int]
+    outputs: frozenset[int]
+    why: str
+
+    @property
+    def entirely(self) -> bool:
+        """True if its attributes keep the dtype, too."""
+        return self.why == _ASKED or bool(self.outputs)
+
+
+_ASKED = "asked"
+
+
+class Casts(NamedTuple):
+    """The Casts around nodes that keep a dtype.
+
+    Attributes:
+        changes: the nodes whose inputs or outputs changed.
+        raised: what each Cast to the kept dtype makes, by which value it reads.
+        lowered: the kept value that each Cast to the new dtype reads, by what it makes.
+    """
+
+    changes: tuple[Change, ...]
+    raised: Mapping[str, str]
+    lowered: Mapping[str, str]
+
+
+class KeptDtype:
+    """Finds the nodes that keep a dtype, and puts Casts around them once the others changed.
+
+    Attributes:
+        scopes: the model's scopes.
+        nodes: those that keep it, by their identity.
+    """
+
+    def __init__(
+        self, model_input: ConversionInput, before: int, after: int, asked: Collection[str]
+    ) -> None:
+        """Find the nodes, in a model that is not changed yet.
+
+        Args:
+            model_input: the model.
+            before: the dtype that is replaced.
+            after: the one that replaces it.
+            asked: operators, and names of nodes.
+
+        Raises:
+            UsageError: a name is of no operator and of no node of the model.
+            ConversionError: a node that is named cannot keep its dtype.
+        """
+        self.scopes = model_input.scopes
+        self._before, self._after = before, after
+        self._facts: Facts = model_input.facts
+        known = {name for scope in self.scopes for n in scope.nodes for name in (n.op_type, n.name)}
+        for name in asked:
+            if name not in known:
+                raise UsageError(
+                    f"--keep-dtype: the model has no operator and no node {shortened(name)}"
+                    f"{did_you_mean(name, known)}"
+                )
+        found = [
+            kept
+            for scope in self.scopes
+            for node in scope.nodes
+            if (kept := self._kept(scope, node, not {node.op_type, node.name}.isdisjoint(asked)))
+        ]
+        self.nodes = {id(kept.node): kept for kept in found}
+
+    def _kept(self, scope: Scope, node: NodeProto, asked: bool) -> KeptNode | None:
+        if asked:
+            problem = self._problem(scope, node)
+            if problem:
+                blocked = Blocked(problem, "leave it out of --keep-dtype")
+                site = Site(scope, node, blocked=blocked)
+                raise ConversionError("dtypes cannot be changed", (site.blocker,))
+        fixed = list(_fixed(scope, node, self._before, self._after))
+        old = f"tensor({dtype_name(self._before)})"
+        formal = {(side, place) for side, place, _ in fixed}
+        inputs, outputs = (
+            frozenset(
+                place
+                for place, name in enumerate(names)
+                if name
+                and (asked or (side, place) in formal)
+                and self._facts.kind(scope, name) == old
+            )
+            for side, names in (("in", node.input), ("out", node.output))
+        )
+        if not inputs and not outputs and not asked:
+            return None
+        stay = {"in": inputs, "out": outputs}
+        formals = dict.fromkeys(name for side, place, name in fixed if place in stay[side])
+        return KeptNode(scope, node, inputs, outputs, _ASKED if asked else ", ".join(formals))
+
+    def _problem(self, scope: Scope, node: NodeProto) -> str:
+        """Return why a node that is named cannot keep its dtype; empty if it can."""
+        if any(subgraphs(node)):
+            return "its subgraphs change; name the nodes in them"
+        if self._facts.calls.function_of(node) is not None:
+            return "it calls a function; name the nodes in it"
+        old = f"tensor({dtype_name(self._before)})"
+        for name in (*node.input, *node.output):
+            kind = self._facts.kind(scope, name) if name else ""
+            if kind is None:
+                return f"the type of {name!r} is not known; state it in the model's value_info"
+            if old in kind and kind != old:
+                return f"{name!r} is {kind}, which no Cast takes"
+        return ""
+
+    @property
+    def line(self) -> str:
+        """What is kept, such as ``kept in float: 2 Resize (scales)``; empty if nothing is."""
+        kinds = Counter((kept.node.op_type, kept.why) for kept in self.nodes.values())
+        said = [f"{number:,} {op_type} ({why})" for (op_type, why), number in kinds.items()]
+        return f"kept in {dtype_name(self._before)}: {', '.join(said)}" if said else ""
+
+    def cast(self, old: Mapping[int, Collection[str]]) -> Casts:
+        """Put Casts around the nodes, after the others changed, in place.
+
+        Args:
+            old: the values that still are of the old dtype, by the identity of their scope.
+        """
+        values = self._own_values()
+        read = self._read_elsewhere()
+        assert all(scope.producers is not None for scope in self.scopes)  # Of names as they were.
+        names = Names(self.scopes)
+        kind = dtype_name(self._before)
+        raised: dict[_Value, str] = {
+            value: names.fresh(f"{value[1]}_{kind}")
+            for value in values
+            if value[1] not in old.get(value[0], ())
+        }
+        upward: dict[str, str] = {}
+        downward: dict[str, str] = {}
+        changes: list[Change] = []
+        # Inner graphs first, as the nodes that hold them are copied.
+        for scope in reversed(self.scopes):
+            found: list[NodeProto] = []
+            made: dict[str, str] = {}
+            for node in scope.container.node:
+                kept = self.nodes.get(id(node))
+                if kept is None:
+                    found.append(node)
+                    continue
+                before = copy_of(node)
+                first = list(self._raise(kept, raised, made, old, names))
+                last = list(self._lower(kept, raised, read, names))
+                if scope is self.scopes[0]:
+                    upward.update({item.input[0]: item.output[0] for item in first})
+                    downward.update({item.output[0]: item.input[0] for item in last})
+                found += [*first, node, *last]
+                if before != node:
+                    changes.append(_change(scope, before, [*first, node, *last]))
+            if len(found) > len(scope.container.node):
+                copies = [copy_of(node) for node in found]
+                del scope.container.node[:]
+                scope.container.node.extend(copies)
+        return Casts(tuple(changes), upward, downward)
+
+    def _own_values(self) -> list[_Value]:
+        """Return the values that the nodes make in the old dtype."""
+        return [
+            (id(kept.scope), kept.node.output[place])
+            for kept in self.nodes.values()
+            for place in sorted(kept.outputs)
+        ]
+
+    def _read_elsewhere(self) -> set[_Value]:
+        """Return the values that are read in the new dtype, outputs of graphs among them."""
+        found = set()
+        for scope in self.scopes:
+            names = list(scope.outputs)
+            for node in scope.nodes:
+                kept = self.nodes.get(id(node))
+                places = kept.inputs if kept is not None else frozenset()
+                names += [n for place, n in enumerate(node.input) if place not in places]
+            found |= {(id(scope.resolve(name)), name) for name in names if name}
+        return found
+
+    def _raise(
+        self,
+        kept: KeptNode,
+        raised: Mapping[_Value, str],
+        made: dict[str, str],
+        old: Mapping[int, Collection[str]],
+        names: Names,
+    ) -> Iterator[NodeProto]:
+        """Let a node read values of the old dtype, and yield the Casts that make them."""
+        for place in sorted(kept.inputs):
+            name = kept.node.input[place]
+            owner = id(kept.scope.resolve(name))
+            if name in old.get(owner, ()):
+                continue
+            own = raised.get((owner, name)) or made.get(name)
+            if own is None:
+                own = made[name] = names.fresh(f"{name}_{dtype_name(self._before)}")
+                yield _cast(name, own, self._before, kept.scope, names)
+            kept.node.input[place] = own
+
+    def _lower(
+        self,
+        kept: KeptNode,
+        raised: Mapping[_Value, str],
+        read: Collection[_Value],
+        names: Names,
+    ) -> Iterator[NodeProto]:
+        """Let a node make values of the old dtype, and yield the Casts to the new one."""
+        for place in sorted(kept.outputs):
+            name = kept.node.output[place]
+            own = raised.get((id(kept.scope), name))
+            if own is None:
+                continue
+            kept.node.output[place] = own
+            if (id(kept.scope), name) in read:
+                yield _cast(own, name, self._after, kept.scope, names)
+
+
+def _cast(before: str, after: str, dtype: int, scope: Scope, names: Names) -> NodeProto:
+    """Return a Cast whose name no node has."""
+    node = cast_node(before, after, dtype, scope.opset or 0)
+    node.name = names.fresh(f"{before}_to_{dtype_name(dtype)}")
+    return node
+
+
+def _fixed(
+    scope: Scope, node: NodeProto, before: int, after: int
+) -> Iterator[tuple[str, int, str]]:
+    """Yield the inputs and outputs of a node that its operator takes in the old dtype only."""
+    opset = scope.opset or 0
+    if not is_default(node.domain) or not schemas.exists(node.op_type, opset):
+        return
+    old, new = (f"tensor({dtype_name(item)})" for item in (before, after))
+    schema = schemas.schema(node.op_type, opset)
+    for side, names, formals in (
+        ("in", node.input, schema.inputs),
+        ("out", node.output, schema.outputs),
+    ):
+        for place in range(len(names)):
+            formal = formals[min(place, len(formals) - 1)]
+            if old in formal.types and new not in formal.types:
+                yield side, place, formal.name
+
+
+def _change(scope: Scope, before: NodeProto, result: Sequence[NodeProto]) -> Change:
+    opset = scope.opset or 0
+    return Change(
+        scope.describe(before),
+        before.op_type,
+        scope.label,
+        tuple(differences(before, result, (opset, opset), {})),
+        tuple(item.op_type for item in result),
+        nodes=len(result),
+    )
