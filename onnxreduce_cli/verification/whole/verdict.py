@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +19,13 @@ from onnxreduce_cli.verification.whole import indices
 from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence
 from onnxreduce_cli.verification.whole.naming import executor_name, judged_by
-from onnxreduce_cli.verification.whole.overflow import overflows, said_of
+from onnxreduce_cli.verification.whole.overflow import (
+    Overflow,
+    advice_on,
+    merged,
+    overflows,
+    said_of,
+)
 from onnxreduce_cli.verification.whole.results import (
     Comparison,
     Disagreement,
@@ -92,8 +99,8 @@ class Verdict:
         ]
         return all(found) if found else None
 
-    def _find_overflows(self) -> Iterator[tuple[int, str]]:
-        """Yield the trials in which models differ and values overflow, and what is said of them."""
+    def _find_overflows(self) -> Iterator[tuple[int, list[Overflow]]]:
+        """Yield the trials in which models differ and values overflow, with these values."""
         if not self.ran.changed or self.ran.is_large:
             return
         for number in dict.fromkeys(n for (n, _), agree in self._agreed.items() if agree is False):
@@ -102,7 +109,7 @@ class Verdict:
             sides = [(self.ran.sources[side], executor) for side, executor in wrong[2:]]
             found = overflows(sides, self.ran.runs[number].feeds, self.ran.changed)
             if found:
-                yield number, said_of(found)
+                yield number, found
 
     def _leave_out_overflows(self) -> None:
         """Leave out trials on drawn inputs in which values overflow, if there are others.
@@ -163,21 +170,25 @@ class Verdict:
         """Yield the sets of inputs, with a reason where no outputs could be compared."""
         for trial in self.ran.trials():
             if trial.number in self._left_out:
-                yield replace(trial, void=self._overflows[trial.number])
+                yield replace(trial, void=said_of(self._overflows[trial.number]))
                 continue
             void = all(self._agreed[trial.number, name] is None for name in self._names)
             yield replace(trial, void=self.ran.why_void(trial.number)) if void else trial
 
     def _of_overflows(self) -> Iterator[str]:
-        """Yield warnings of values that overflow."""
-        for number, said in self._overflows.items():
-            kind = self.ran.runs[number].values
-            if number in self._left_out:
-                yield (
-                    f"on drawn inputs ({kind}) {said}: these inputs do not count; see on real data"
-                )
-            else:
-                yield f"on {'inputs given' if kind == 'given' else f'drawn inputs ({kind})'} {said}"
+        """Yield warnings of values that overflow, and what to type."""
+        inputs = defaultdict[bool | None, list[int]](list)
+        for number in self._overflows:
+            given = self.ran.runs[number].values == "given"
+            inputs[None if given else number in self._left_out].append(number)
+        for left_out, numbers in inputs.items():
+            kinds = ", ".join(dict.fromkeys(self.ran.runs[number].values for number in numbers))
+            where = "inputs given" if left_out is None else f"drawn inputs ({kinds})"
+            found = merged(item for number in numbers for item in self._overflows[number])
+            yield (
+                f"on {where}{', which do not count,' if left_out else ''} {said_of(found)}; to "
+                f"keep them as they are: {advice_on(found)}"
+            )
 
     def _failing(self, only: int | None = None) -> _Difference | None:
         """Return where the verdict fails first, in any trial or one; None if it does not."""
