@@ -384,14 +384,17 @@ def diff(a: ModelOrPath | HoldsModel, b: ModelOrPath | HoldsModel) -> Diff:
 
 @with_keywords
 def run(
-    model_or_path: ModelOrPath | HoldsModel, inputs: Mapping[str, Any], *, executor: str = "numpy"
+    model_or_path: ModelOrPath | HoldsModel,
+    inputs: Mapping[str, Any],
+    *,
+    executor: str = "onnxruntime",
 ) -> dict[str, Any]:
-    """Run a model once, in the NumPy executor or in ONNX Runtime (``"onnxruntime"``).
+    """Run a model once, in ONNX Runtime or in the NumPy executor (``"numpy"``).
 
     Args:
         model_or_path: the model, or its path.
         inputs: arrays by input name; lists for sequences, None for an empty optional.
-        executor: ``numpy`` or ``onnxruntime`` (optimisations off).
+        executor: ``onnxruntime`` (optimisations off) or ``numpy``.
 
     Returns:
         the outputs by name, in the model's order: `numpy.ndarray` of the dtype and shape that the

@@ -14,8 +14,8 @@ from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 @click.argument("model", type=click.Path())
 @click.option(
     "--executor",
-    type=click.Choice(["numpy", "onnxruntime"]),
-    default="numpy",
+    type=click.Choice(["onnxruntime", "numpy"]),
+    default="onnxruntime",
     show_default=True,
     help="What runs it.",
 )
@@ -38,11 +38,11 @@ def run_command(
     timeout: float,
     memory: int,
 ) -> int:
-    """Run MODEL once and show, or keep, its outputs."""
+    """Run MODEL once in ONNX Runtime, or in NumPy, and show or keep its outputs."""
     import numpy as np
 
     from onnxreduce_cli.model.file.document import load, replacing
-    from onnxreduce_cli.report.outputs import outputs_text, run_outputs
+    from onnxreduce_cli.report.outputs import kept_text, outputs_text, run_outputs
     from onnxreduce_cli.verification.inputs.files import read_inputs
     from onnxreduce_cli.verification.running.limits import Limits, limited
     from onnxreduce_cli.verification.whole.equivalence import run
@@ -59,9 +59,10 @@ def run_command(
         )
     with limited(Limits(timeout, memory)):
         outputs = run(model, sets[0], executor=executor)
-    reporter.content = lambda: run_outputs(model, executor, outputs)
+    results = run_outputs(model, executor, outputs)
+    reporter.content = lambda: results
     if output is None:
-        reporter.say(outputs_text(run_outputs(model, executor, outputs)))
+        reporter.say(outputs_text(results))
         return 0
     others = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
     if others:
@@ -71,4 +72,5 @@ def run_command(
         for name, value in outputs.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, value, allow_pickle=value.dtype == object)
+    reporter.say(kept_text(results, output))
     return 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.text import count, joined, shortened
+from onnxreduce_cli.verification.whole.naming import executor_name
 
 #: Up to how many elements the values of an output are shown.
 _FEW = 64
@@ -105,7 +106,14 @@ def _values(array: Any) -> Any:
 
 def outputs_text(found: RunOutputs) -> str:
     """Describe outputs: a line for each, with its elements below where there are few."""
-    return joined(line for output in found.outputs for line in _lines(output))
+    lines = [f"run by {executor_name(found.executor)}:"]
+    return joined([*lines, *(line for output in found.outputs for line in _lines(output))])
+
+
+def kept_text(found: RunOutputs, path: str) -> str:
+    """Say where outputs are kept, and what computed them."""
+    by = executor_name(found.executor)
+    return joined([f"{path}: {count(len(found.outputs), 'output')}, run by {by}"])
 
 
 def _lines(output: ModelOutput) -> Iterator[str]:

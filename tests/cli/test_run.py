@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import onnxreduce_cli
+from onnxreduce_cli.schemas import newest_opset
+from onnxreduce_cli.verification.errors import CannotRunError
 from tests.support import model
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -29,6 +33,30 @@ def test_run(onnxreduce, tmp_path, executor):
             assert np.array_equal(found[name], expected[name])
     result = onnxreduce(*call)
     assert all(name in result.out for name in expected)
+
+
+def test_onnxruntime_is_the_default_and_named(onnxreduce, tmp_path):
+    inputs, kept = SAMPLES / "reductions_opset18.npz", tmp_path / "out.npz"
+    call = ("run", REDUCTIONS, "--inputs", inputs)
+    by = f"run by ONNX Runtime {onnxruntime.__version__}"
+    assert onnxreduce(*call).out.startswith(f"{by}:\n")
+    assert onnxreduce(*call, "-o", kept).out == f"{kept}: 6 outputs, {by}\n"
+    assert onnxreduce(*call, "--executor", "numpy").out.startswith("run by NumPy:\n")
+    assert json.loads(onnxreduce(*call, "--json").out)["executor"] == "onnxruntime"
+
+
+def test_what_onnxruntime_cannot_run_numpy_may(onnxreduce, tmp_path):
+    path = tmp_path / "newer.onnx"
+    text = f"""<ir_version: 8, opset_import: ["" : {newest_opset() + 1}]> g () => (float[1] x) {{
+        x = Constant <value = float[1] {{1}}> ()
+    }}"""
+    path.write_bytes(model(text).SerializeToString())
+    result = onnxreduce("run", path)
+    assert result.code == 3
+    assert "newer.onnx: it takes opsets up to " in result.err
+    assert result.err.endswith("; NumPy may: --executor=numpy\n")
+    with pytest.raises(CannotRunError, match="NumPy may: executor=numpy"):
+        onnxreduce_cli.run(path, {})
 
 
 def test_run_leaves_a_device_alone(onnxreduce, tmp_path):

@@ -89,7 +89,7 @@ def test_run_shows_numbers_and_few_values(onnxreduce):
     np.save("x.npy", np.ones((200, 3), np.float32))
     shown = onnxreduce("run", "a.onnx", "-i", "x=x.npy").out
     assert "z: float32[200, 1], min 1, mean 1, max 1, 200 elements\n" in shown
-    assert shown.count("\n") == 2
+    assert shown.count("\n") == 3
 
 
 @pytest.mark.parametrize("columns", [80, 120, 200])

@@ -22,11 +22,12 @@ from onnxreduce_cli.verification.compare.in_double import (
 from onnxreduce_cli.verification.compare.loop import Inputs
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.compare.values import Tolerance
-from onnxreduce_cli.verification.errors import InputError
+from onnxreduce_cli.verification.errors import CannotRunError, InputError, LimitError
 from onnxreduce_cli.verification.inputs.files import check_name, input_types
 from onnxreduce_cli.verification.running.isolated import open_isolated
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelOrPath, ModelSource
+from onnxreduce_cli.verification.whole.naming import executor_name, short_message
 from onnxreduce_cli.verification.whole.results import VerifyReport
 from onnxreduce_cli.verification.whole.trials import Trials
 from onnxreduce_cli.verification.whole.verdict import Verdict
@@ -41,13 +42,15 @@ _IN_DOUBLE = 3
 _LARGE = 1 << 30
 
 
-def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") -> dict[str, Any]:
+def run(
+    model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "onnxruntime"
+) -> dict[str, Any]:
     """Run a model once.
 
     Args:
         model_or_path: the model, or its path.
         inputs: arrays by input name; lists for sequences, None for an empty optional.
-        executor: ``numpy`` or ``onnxruntime`` (optimisations off).
+        executor: ``onnxruntime`` (optimisations off) or ``numpy``.
 
     Returns:
         the outputs by name, in the model's order.
@@ -59,7 +62,14 @@ def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") 
         ValueError: there is no such executor.
     """
     source = ModelSource(model_or_path, "the model")
-    return open_isolated(source, executor).run(inputs, list(source.outputs))
+    try:
+        return open_isolated(source, executor).run(inputs, list(source.outputs))
+    except CannotRunError as error:
+        if executor == "numpy" or isinstance(error, LimitError):
+            raise
+        what = f"{executor_name(executor)} cannot run {source.label}"
+        reason = short_message(error, source).rstrip(".")
+        raise CannotRunError(f"{what}: {reason}; NumPy may: --executor=numpy") from error
 
 
 def verify(
