@@ -101,7 +101,10 @@ def _values(array: Any) -> Any:
         return array.tolist()
     # Floats of ml_dtypes are of kind V.
     own = str if kind in "OUSc" else lambda value: float(str(value))
-    return np.vectorize(own, otypes=[object])(array).tolist() if array.size else array.tolist()
+    found = np.empty(array.size, object)
+    # Not np.vectorize, which gives Python's numbers: a float32 as if it were a double.
+    found[:] = [own(value) for value in array.reshape(-1)]
+    return found.reshape(array.shape).tolist()
 
 
 def outputs_text(found: RunOutputs) -> str:

@@ -59,6 +59,15 @@ def test_what_onnxruntime_cannot_run_numpy_may(onnxreduce, tmp_path):
         onnxreduce_cli.run(path, {})
 
 
+def test_values_have_no_more_digits_than_their_dtype(onnxreduce, tmp_path):
+    path = tmp_path / "tenths.onnx"
+    text = """<ir_version: 8, opset_import: ["" : 13]> g () => (float[2] x) {
+        x = Constant <value = float[2] {0.1, 0.2}> ()
+    }"""
+    onnx.save(model(text), path)
+    assert "\n  [0.1, 0.2]\n" in onnxreduce("run", path).out
+
+
 def test_run_leaves_a_device_alone(onnxreduce, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
