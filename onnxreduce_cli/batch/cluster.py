@@ -56,7 +56,7 @@ class Cluster(Pool):
             from distributed import Client
         except ImportError:
             raise UsageError(
-                "--cluster needs Dask: pip install 'onnxreduce[cluster]', here and on each worker"
+                "--cluster needs Dask: pip install distributed, here and on each worker"
             ) from None
         # Its logs have tracebacks; failures are reported here, in one line.
         for name in ("distributed", "distributed.client"):

@@ -75,7 +75,7 @@ _MANY = (
         "--cluster",
         metavar="ADDRESS",
         help="Convert on the workers of the Dask scheduler at this address, tcp://host:8786, which "
-        "share --out-dir and the models' folders; pip install 'onnxreduce[cluster]'.",
+        "share --out-dir and the models' folders; pip install distributed.",
     ),
     click.option(
         "--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done."

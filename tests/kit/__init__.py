@@ -1,1 +1,1 @@
-"""What runs in the pipelines of others: the hook of pre-commit, and GitHub's action."""
+"""What runs in the pipelines of others: the hook of pre-commit, GitHub's action, a container."""

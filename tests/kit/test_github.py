@@ -27,7 +27,7 @@ def steps() -> Iterator[tuple[str, str]]:
             yield f"action.yml: {step['name']}", step["run"]
     for path in WORKFLOWS:
         for name, job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].items():
-            for number, step in enumerate(job["steps"]):
+            for number, step in enumerate(job.get("steps", ())):
                 if "run" in step:
                     yield f"{path.name}: {name}, {number}", step["run"]
 
