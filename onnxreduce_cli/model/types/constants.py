@@ -8,7 +8,7 @@ long as the model, and the result does not depend on the order of look-ups.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Hashable
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,8 @@ class KnownConstants(ABC):
         self.calls = calls
         self.base_dir = base_dir
         self.generated = generated
+        #: The inferred types of outputs, by what they follow from; see `node_inference`.
+        self.inferred: dict[Hashable, tuple[ValueType | None, ...]] = {}
         #: The facts of the model as given, where these extend them.
         self._given: KnownConstants | None = None
         self._folded: dict[tuple[int, str], Folded | None] = {}

@@ -24,7 +24,6 @@ from onnxreduce_cli.model.graph.values import (
     ValueType,
     common_type,
     elem_type_of,
-    from_proto,
     tensor_type,
 )
 from onnxreduce_cli.model.types.constants import KnownConstants
@@ -281,8 +280,7 @@ class Facts(KnownConstants):
             # It is invalid with these types, or its graphs nest deeper than onnx reads; reported
             # where the type is needed.
             return None
-        proto = outputs.get(node.output[place])
-        return None if proto is None else from_proto(proto)
+        return outputs.get(node.output[place])
 
 
 def admit(model: ModelProto, base_dir: str = "") -> Facts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -58,13 +58,16 @@ INFERENCE_ERRORS = (
     ValueError,
 )
 
+#: The types of outputs, in order, by what they follow from; None for unknown ones.
+InferenceMemo = dict[Hashable, tuple[ValueType | None, ...]]
+
 #: An input's name, its type if it is a dense tensor, and its constant value, as far as known.
 Input = tuple[str, ValueType | None, Array | None]
 
 
 def infer_outputs(
     facts: KnownConstants, scope: Scope, node: NodeProto, opset: int, ir_version: int
-) -> dict[str, TypeProto]:
+) -> dict[str, ValueType]:
     """Return the inferred types of a node's outputs by name, without unknown ones.
 
     Of a node that refers to attributes of its function it is what all calls have in common.
@@ -78,21 +81,20 @@ def infer_outputs(
     inputs = _known_inputs(facts, scope, node)
     references = _references(node) if scope.function is not None else {}
     if not references:
-        return infer_from(node, inputs, opset, ir_version)
+        return infer_from(node, inputs, opset, ir_version, facts.inferred)
     assert scope.function is not None
     calls = facts.calls.values_of_calls(scope.function, tuple(references))
     inferred = [
-        infer_from(_bound(node, references, values), inputs, opset, ir_version)
+        infer_from(_bound(node, references, values), inputs, opset, ir_version, facts.inferred)
         for values in calls or [(None,) * len(references)]
     ]
     if calls and len(inferred) == 1:
         return inferred[0]
     found = {}
     for name in inferred[0]:
-        protos = [each.get(name) for each in inferred]
-        common = common_type([None if item is None else from_proto(item) for item in protos])
+        common = common_type([each.get(name) for each in inferred])
         if common is not None and common.elem_type:
-            found[name] = (common if calls else common._replace(dims=None)).to_proto()
+            found[name] = common if calls else common._replace(dims=None)
     return found
 
 
@@ -152,7 +154,7 @@ class Contradictions:
             return None
         outputs = [self._made(scope, name) for name in node.output]
         try:
-            inferred = infer_from(node, inputs, opset, self._ir_version)
+            inferred = self._infer(node, inputs, opset)
         except onnx.shape_inference.InferenceError as error:
             said = str(error).strip().rpartition("Error] ")[2].partition("\n")[0]
             return _of_another_type(node, opset, inputs) or said
@@ -174,12 +176,12 @@ class Contradictions:
         if inputs is None or is_miscounted(node, opset) or scales_in(scope, node) is not None:
             return None
         try:
-            inferred = infer_from(node, inputs, opset, self._ir_version)
+            inferred = self._infer(node, inputs, opset)
         except INFERENCE_ERRORS:
             return None  # `of` says what is wrong.
         for name in node.output:
             stated = scope.declared.get(name)
-            made = from_proto(inferred[name]) if name in inferred else None
+            made = inferred.get(name)
             if stated is not None and made is not None and stated.contradicts(made):
                 return (
                     f"its output {name!r} is stated to have shape {list(stated.dims or ())}, and "
@@ -211,12 +213,15 @@ class Contradictions:
                 known = known._replace(dims=(None,) * ranks[name])
             inputs.append((name, known, array))
         try:
-            infer_from(node, inputs, opset, self._ir_version)
+            self._infer(node, inputs, opset)
         except onnx.shape_inference.InferenceError:
             return False
         except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
             return True  # Nothing is known of it.
         return True
+
+    def _infer(self, node: NodeProto, inputs: Iterable[Input], opset: int) -> dict[str, ValueType]:
+        return infer_from(node, inputs, opset, self._ir_version, self._facts.inferred)
 
     def _whole_inputs(self, scope: Scope, node: NodeProto) -> list[Input] | None:
         """Return the known inputs of a node that can be checked; None of another."""
@@ -315,18 +320,50 @@ def _of_length_in_reach(known: ValueType) -> ValueType:
 
 
 def infer_from(
-    node: NodeProto, inputs: Iterable[Input], opset: int, ir_version: int
-) -> dict[str, TypeProto]:
+    node: NodeProto, inputs: Iterable[Input], opset: int, ir_version: int, memo: InferenceMemo
+) -> dict[str, ValueType]:
     """Return the inferred types of a node's outputs, given types and values of its inputs.
+
+    They follow from the operator, its attributes, and the inputs: `memo` has what was inferred of
+    equal ones. Graphs of a node also read values by name, so such a node is inferred by itself; so
+    is one without inputs, which may hold weights.
 
     Raises:
         InferenceError, SchemaError, ValidationError, ValueError: see `infer_outputs`.
     """
+    inputs = list(inputs)
+    key: Hashable = None
+    if inputs and node.op_type not in GRAPH_OPERATORS:
+        key = (
+            (node.op_type, opset, ir_version, *map(bool, node.output)),
+            tuple([item.SerializeToString(deterministic=True) for item in node.attribute]),
+            tuple([(bool(name), known, _array_key(array)) for name, known, array in inputs]),
+        )
+        if key in memo:
+            pairs = zip(node.output, memo[key], strict=True)
+            return {name: found for name, found in pairs if found is not None}
+    inferred = _infer(node, inputs, opset, ir_version)
+    if key is not None:
+        memo[key] = tuple([inferred.get(name) for name in node.output])
+    return inferred
+
+
+def _array_key(array: Array | None) -> Hashable:
+    """Return a key of an array: those of equal dtype, shape and elements have equal ones."""
+    if array is None:
+        return None
+    elements = (*array.ravel(),) if array.dtype == object else array.tobytes()
+    return array.dtype.name, array.shape, elements
+
+
+def _infer(
+    node: NodeProto, inputs: Sequence[Input], opset: int, ir_version: int
+) -> dict[str, ValueType]:
+    """Return the inferred types of a node's outputs; see `infer_from`."""
     counted = rounded_down(node, opset)
     if counted is None:
         return {}
     types, constants, arrays = {}, {}, {}
-    inputs = list(inputs)
     for name, known, array in inputs:
         if name:  # An absent input has no type, not an empty one.
             types[name] = TypeProto() if known is None else known.to_proto()
@@ -350,7 +387,8 @@ def infer_from(
         for axis, size in scaled_dims(node, data.dims, scales).items():
             if axis < len(dims):
                 dims[axis].dim_value = size
-    return found
+    known_types = {name: from_proto(proto) for name, proto in found.items()}
+    return {name: known for name, known in known_types.items() if known is not None}
 
 
 def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> str | None:
@@ -362,14 +400,14 @@ def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> st
 
 
 def _stated_otherwise(
-    node: NodeProto, known: Iterable[ValueType | None], inferred: Mapping[str, TypeProto]
+    node: NodeProto, known: Iterable[ValueType | None], inferred: Mapping[str, ValueType]
 ) -> str | None:
     """Return which output of a node is stated with a wrong type or rank; None if none is.
 
     Sizes are not compared, as runtimes infer their own.
     """
     for name, stated in zip(node.output, known, strict=True):
-        made = from_proto(inferred[name]) if name in inferred else None
+        made = inferred.get(name)
         if stated is None or made is None:
             continue
         if stated.kind != made.kind:

@@ -52,6 +52,20 @@ def test_inference_is_asked_once_about_a_node(monkeypatch: pytest.MonkeyPatch) -
     assert sorted(node.name for node in asked) == ["n0", "n1", "n2"]
 
 
+def test_equal_nodes_are_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    inferred: list[NodeProto] = []
+    infer = node_inference._infer
+
+    def counted(node: NodeProto, *more: object) -> object:
+        inferred.append(node)
+        return infer(node, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(node_inference, "_infer", counted)
+    found = conversions(model(paddings("one", "one", "two", "one")))
+    assert not any(conversion.blockers for conversion in found[10:])
+    assert sorted(node.name for node in inferred) == ["n0", "n2"]
+
+
 def test_a_node_that_differs_in_its_constants_alone_is_refused() -> None:
     with pytest.raises(InvalidModelError, match="n2"):
         Conversion(model(paddings("one", "same", "nine")), 13)
