@@ -141,8 +141,15 @@ class Context(NodeFacts):
 
     def fresh(self, hint: str) -> Value:
         """Return a new value name, derived from the node's own."""
+        return Value(self.fresh_name(hint), self)
+
+    def fresh_name(self, hint: str) -> str:
+        """Return the same as plain text."""
         self._lookups.note(more=True)
-        return Value(self._fresh(hint), self)
+        name = self._fresh(hint)
+        if self._facts.questions is not None:
+            self._facts.questions.fresh.append((hint, name))
+        return name
 
     def _fresh(self, hint: str) -> str:
         return self._workspace.names.fresh(f"{self._base}_{hint}")
@@ -299,8 +306,7 @@ class Builder(Operators):
         self._context = context
 
     def _fresh(self, op_type: str) -> str:
-        self._context._lookups.note(more=True)
-        return self._context._fresh(op_type)
+        return self._context.fresh_name(op_type)
 
     def _new(self) -> NodeProto:
         return self._context._workspace.drafts.node.add()

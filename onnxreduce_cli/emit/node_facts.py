@@ -96,7 +96,13 @@ class NodeFacts:
 
     def about(self, node: NodeProto) -> NodeFacts:
         """Return the facts about another node of this scope or one around it."""
+        self._ask_beyond()
         return NodeFacts(node, self.scope, self.source_opset, self._workspace, self._lookups)
+
+    def _ask_beyond(self) -> None:
+        """Note that the answer is a part of the model, of which more may be read than is noted."""
+        if self._facts.questions is not None:
+            self._facts.questions.complete = False
 
     @property
     def lookups(self) -> Lookups:
@@ -203,14 +209,21 @@ class NodeFacts:
     def producer(self, name: str) -> NodeProto | None:
         """Return the node of the model that computes the value; None if none does."""
         self._lookups.note(more=True)
+        self._ask_beyond()
         owner = self.scope.resolve(name) if name else None
         return None if owner is None else owner.producer(name)
 
     def maker(self, name: str) -> NodeProto | None:
         """Return the node that computes the value, emitted or the model's; None if none does."""
         self._lookups.note(more=True)
+        self._ask_beyond()
         emitted = self._facts.generated.node(self.scope, name)
         return self.producer(name) if emitted is None else emitted[1]
+
+    def made_by(self, name: str) -> str:
+        """Return the operator that computes the value, emitted or the model's; empty for none."""
+        self._lookups.note(more=True)
+        return self._facts.made_by(self.scope, name)
 
     def is_read(self, name: str) -> bool:
         """Return whether anything in the model reads the value."""
@@ -224,6 +237,7 @@ class NodeFacts:
         if self.scope.function is not None:
             return None
         self._lookups.note(more=True)
+        self._ask_beyond()
         if self._facts.generated.node(self.scope, name) is not None:
             return None
         beside = [node for node in self.beside if name in node.input[:]]
@@ -349,6 +363,7 @@ class NodeFacts:
         attribute = self.attribute(name)
         assert attribute is not None
         self._lookups.note(types=True, more=True)
+        self._ask_beyond()
         facts, graph = self._facts, attribute.g
         inner = facts.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
         return [facts.type(inner, output.name) for output in graph.output]
@@ -356,6 +371,7 @@ class NodeFacts:
     def tensor(self, name: str) -> TensorProto | None:
         """Return the tensor of a constant of any size; None where there is none."""
         self._lookups.note(more=True)
+        self._ask_beyond()
         owner = self.scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
             return None
@@ -370,6 +386,7 @@ class NodeFacts:
         if self.scope.function is None:
             return None  # References exist in function bodies only.
         self._lookups.note(more=True)
+        self._ask_beyond()
         reference = self._constants.references.get(name)
         if reference is not None:
             return reference

@@ -15,6 +15,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.conversion_request import ConversionRequest
 from onnxreduce_cli.engine.emulation import may_loop
+from onnxreduce_cli.engine.memo import Memo
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
@@ -24,6 +25,7 @@ from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.graph.values import kind_of
 from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.questions import Questions
 from onnxreduce_cli.steps.dispatch import (
     BODY_OPSET,
     NextStep,
@@ -115,6 +117,7 @@ class NodeConverter:
             from onnxreduce_cli.engine.avoidance import Avoidance
 
             self._avoidance = Avoidance(request.runtime, request.target)
+        self._memo = Memo(facts)
         self._contractor: Contractor | None = None
         if request.contract:
             from onnxreduce_cli.engine.contraction import Contractor
@@ -148,6 +151,36 @@ class NodeConverter:
         if self.next_step(op_type, opset) is not None:
             return True
         return self._avoidance is not None and self._avoidance.affects(op_type)
+
+    def convert(self, site: Site, opset: int) -> None:
+        """Give a site what takes its node's place: what an equal one got, or else by its steps.
+
+        Args:
+            site: the site.
+            opset: the opset of its node.
+
+        Raises:
+            Blocked: there is no way across some boundary.
+        """
+        scope, node = site.scope, site.node
+        key = self._memo.key(scope, node, opset)
+        if key is None:
+            site.result = self.cross_boundaries(site, scope, node, opset)
+            return
+        questions = self.facts.questions = Questions(scope)
+        try:
+            kept = self._memo.find(key, node, questions)
+            if kept is not None:
+                self._memo.write(kept, site, self.workspace(scope))
+                self.swept += kept.swept
+                return
+            before = self.swept
+            site.result = self.cross_boundaries(site, scope, node, opset)
+            kept = self._memo.kept(site, self.workspace(scope), questions, self.swept - before)
+        finally:
+            self.facts.questions = None
+        if kept is not None:
+            self._memo.keep(key, site, questions, kept)
 
     def cross_boundaries(
         self,

@@ -230,7 +230,7 @@ class SitePlan:
         """Plan a node, which is read by `opset` of its domain."""
         site = Site(scope, node)
         try:
-            site.result = self.converter.cross_boundaries(site, scope, node, opset)
+            self.converter.convert(site, opset)
             self.converter.contract_written(site)
             emulated = may_loop(node.op_type)
             refuse_emulation(

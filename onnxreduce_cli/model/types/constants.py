@@ -30,6 +30,7 @@ from onnxreduce_cli.model.graph.values import (
     numpy_dtype,
 )
 from onnxreduce_cli.model.types.generated import GeneratedValues
+from onnxreduce_cli.model.types.questions import Questions, array_key
 
 Array = npt.NDArray[Any]
 
@@ -54,6 +55,8 @@ class KnownConstants(ABC):
         self.calls = calls
         self.base_dir = base_dir
         self.generated = generated
+        #: Where the questions about the model's values are noted; None while nobody wants them.
+        self.questions: Questions | None = None
         #: The inferred types of outputs, by what they follow from; see `node_inference`.
         self.inferred: dict[Hashable, tuple[ValueType | None, ...]] = {}
         #: The facts of the model as given, where these extend them.
@@ -83,10 +86,18 @@ class KnownConstants(ABC):
         input of a function is a constant if every call gives the same one.
         """
         folded = self._fold(scope, name)
-        return None if folded is None else folded.constant
+        found = None if folded is None else folded.constant
+        if self.questions is not None:
+            self._note(scope, "constant", (name,), array_key(name, found))
+        return found
 
     def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
         """Return a list of integers with None for unknown ones; None if its length is unknown."""
+        found = self._elements(scope, name)
+        self._note(scope, "elements", (name,), found)
+        return found
+
+    def _elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
         folded = self._fold(scope, name)
         if folded is not None and folded.values.ndim == 1:
             pairs = zip(folded.values.tolist(), folded.known.tolist(), strict=True)
@@ -104,6 +115,11 @@ class KnownConstants(ABC):
 
         False for sizes known before the run; empty where nothing is known of the list.
         """
+        found = self._kept_dims(scope, sizes, data)
+        self._note(scope, "kept_dims", (sizes, data), found)
+        return found
+
+    def _kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
         folded, owner = self._fold(scope, sizes), scope.resolve(data)
         if folded is None or folded.values.ndim != 1 or owner is None:
             return ()
@@ -135,7 +151,7 @@ class KnownConstants(ABC):
                 continue
             owner = self._owner(scope, name)
             if owner is None:
-                answer = self._fold_given(scope, name)
+                answer = self.folded(scope, name)
                 continue
             wanted = (id(owner), name)
             answer = self._folded.get(wanted)
@@ -157,6 +173,23 @@ class KnownConstants(ABC):
         if self.owns(owner):
             return owner if self._given is None else None
         return self._added.setdefault(id(owner), owner)
+
+    def folded(self, scope: Scope, name: str) -> Folded | None:
+        """Return what is known of a value of the model that a generated one depends on."""
+        found = self._fold_given(scope, name)
+        if self.questions is not None:
+            array = None if found is None else found.constant
+            # What is known in part refers to the dimensions of other values.
+            self.questions.complete &= found is None or array is not None
+            self._note(scope, "folded", (name,), array_key(name, array))
+        return found
+
+    def _note(self, scope: Scope, question: str, names: tuple[str, ...], answer: Hashable) -> None:
+        """Note a question about values of the model: those of generated values lead to such."""
+        if self.questions is None or not all(names):
+            return
+        if all(self.generated.key(scope, name) is None for name in names):
+            self.questions.note(scope, question, names, answer)
 
     def _fold_given(self, scope: Scope, name: str) -> Folded | None:
         return None if self._given is None else self._given._fold(scope, name)

@@ -119,6 +119,15 @@ class Facts(KnownConstants):
         self._by_container.clear()
         self.calls.add(tree)
 
+    def made_by(self, scope: Scope, name: str) -> str:
+        """Return the operator of the node that computes a value; empty where none does."""
+        generated = self.generated.node(scope, name)
+        owner = scope.resolve(name) if name else None
+        node = owner.producer(name) if owner is not None else None
+        found = node.op_type if generated is None and node is not None else ""
+        self._note(scope, "made_by", (name,), found)
+        return found if generated is None else generated[1].op_type
+
     def is_read(self, scope: Scope, name: str) -> bool:
         """Return whether a node reads a value, or a graph has it as an output.
 
@@ -131,7 +140,9 @@ class Facts(KnownConstants):
             for item in tree:
                 made.difference_update(item.outputs, *(node.input for node in item.nodes))
             self._unread[id(root)] = frozenset(made)
-        return name not in self._unread[id(root)]
+        found = name not in self._unread[id(root)]
+        self._note(scope, "is_read", (name,), found)
+        return found
 
     def readers(self, scope: Scope, name: str) -> Sequence[NodeProto]:
         """Return the nodes that read a value, also in graphs within the scope."""
@@ -153,9 +164,12 @@ class Facts(KnownConstants):
                 self.generated.types[key] = self._infer(key)
             return self.generated.types[key]
         owner = scope.resolve(name) if name else None
-        if owner is None:
-            return None
-        return self._types.type(owner, name) if self.owns(owner) else owner.declared.get(name)
+        found = None
+        if owner is not None:
+            own = self.owns(owner)
+            found = self._types.type(owner, name) if own else owner.declared.get(name)
+        self._note(scope, "type", (name,), found)
+        return found
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
         """Return a dense tensor's `TensorProto.DataType`; None if it is not known."""
@@ -167,10 +181,10 @@ class Facts(KnownConstants):
         key = self.generated.key(scope, name)
         if key is None:
             owner = scope.resolve(name) if name else None
-            if owner is None:
-                return None
-            if self.owns(owner):
-                return self._types.kind(owner, name)
+            if owner is None or self.owns(owner):
+                own = None if owner is None else self._types.kind(owner, name)
+                self._note(scope, "kind", (name,), own)
+                return own
         elif key not in self.generated.types:
             kind = self._kind_of_inputs(key)
             if kind is not None:
@@ -181,7 +195,9 @@ class Facts(KnownConstants):
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
         """Return the types that a value of unknown type may have by the schemas of its nodes."""
         owner = scope.resolve(name)
-        return None if owner is None else self._types.allowed_kinds(owner, name)
+        found = None if owner is None else self._types.allowed_kinds(owner, name)
+        self._note(scope, "allowed_kinds", (name,), found)
+        return found
 
     def contradiction(self, scope: Scope, node: NodeProto) -> str | None:
         """Return why a node of the model is invalid with the facts around it; None if it is not.

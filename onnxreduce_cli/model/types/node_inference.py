@@ -18,6 +18,7 @@ from onnxreduce_cli.model.graph.scaled_sizes import scaled_dims, scales_in, unev
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.model.graph.values import ValueType, common_type, from_proto, tensor_type
 from onnxreduce_cli.model.types.constants import Array, KnownConstants
+from onnxreduce_cli.model.types.questions import array_key
 
 #: The most elements of an input whose value is given to inference: sizes, axes and the like.
 _READ = 1024
@@ -337,7 +338,7 @@ def infer_from(
         key = (
             (node.op_type, opset, ir_version, *map(bool, node.output)),
             tuple([item.SerializeToString(deterministic=True) for item in node.attribute]),
-            tuple([(bool(name), known, _array_key(array)) for name, known, array in inputs]),
+            tuple([(bool(name), known, array_key(name, array)) for name, known, array in inputs]),
         )
         if key in memo:
             pairs = zip(node.output, memo[key], strict=True)
@@ -346,14 +347,6 @@ def infer_from(
     if key is not None:
         memo[key] = tuple([inferred.get(name) for name in node.output])
     return inferred
-
-
-def _array_key(array: Array | None) -> Hashable:
-    """Return a key of an array: those of equal dtype, shape and elements have equal ones."""
-    if array is None:
-        return None
-    elements = (*array.ravel(),) if array.dtype == object else array.tobytes()
-    return array.dtype.name, array.shape, elements
 
 
 def _infer(

@@ -80,8 +80,8 @@ def _back_behind_transpose(context: Context) -> tuple[str, int | None] | None:
     not past a matrix made of it.
     """
     data = context.input(0)
-    maker, dims = context.maker(data), data.dims
-    if maker is None or maker.op_type != "Transpose" or not dims or len(dims) < 3:
+    dims = data.dims
+    if context.made_by(data) != "Transpose" or not dims or len(dims) < 3:
         return None
     inner = [dim for dim in dims[1:] if isinstance(dim, int) and dim > 0]
     if len(inner) == len(dims) - 1:
