@@ -88,7 +88,8 @@ class Memo:
             (node.domain, node.op_type, node.overload, opset, len(node.input)),
             tuple([item.SerializeToString(deterministic=True) for item in node.attribute]),
             tuple([names.index(name) if name else -1 for name in names]),
-            (bool(node.name), bool(node.doc_string), bool(node.metadata_props)),
+            (node.HasField("name"), bool(node.name)),
+            (node.HasField("doc_string"), bool(node.metadata_props)),
         )
 
     def find(self, key: Hashable, node: NodeProto, questions: Questions) -> _Kept | None:
@@ -150,7 +151,7 @@ class Memo:
                 return None
             copy = NodeProto()
             copy.CopyFrom(made)
-            described = bool(made.doc_string) and made.doc_string == node.doc_string
+            described = made.HasField("doc_string") and made.doc_string == node.doc_string
             annotated = bool(made.metadata_props) and made.metadata_props == node.metadata_props
             nodes.append(_KeptNode(copy, inputs, outputs, described, annotated))
         indices = {id(made): index for index, made in enumerate(site.result)}
@@ -176,7 +177,8 @@ class Memo:
                 continue
             made = workspace.drafts.node.add()
             made.CopyFrom(item.node)
-            made.name = node_names.get(made.name, "")
+            if made.name:
+                made.name = node_names[made.name]
             made.input[:] = [names.get(name, name) for name in item.inputs]
             made.output[:] = [names.get(name, name) for name in item.outputs]
             if item.described:
