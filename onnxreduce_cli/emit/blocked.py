@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +32,23 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
         """Return this exception without its traceback, whose frames keep large objects alive."""
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
+
+    @property
+    def texts_beside_name(self) -> tuple[str, ...]:
+        """The texts without the name of the value whose unknown type is the reason."""
+        name = self.dtype_of or self.rank_of
+        return self.reason.replace(repr(name), "", 1) if name else self.reason, self.advice
+
+    def of_equal(self, names: Mapping[str, str]) -> Self:
+        """Return why an equal node is blocked, by the names of its values."""
+        dtype_of, rank_of = (names.get(name, name) for name in (self.dtype_of, self.rank_of))
+        reason = self.reason
+        if self.dtype_of or self.rank_of:
+            old, new = repr(self.dtype_of or self.rank_of), repr(dtype_of or rank_of)
+            reason = reason.replace(old, new, 1)
+        other = type(self).__new__(type(self), reason)
+        vars(other).update(vars(self), reason=reason, dtype_of=dtype_of, rank_of=rank_of)
+        return other
 
 
 class NotTaken(Blocked):

@@ -200,7 +200,7 @@ class Context(NodeFacts):
 
     def state_type(self, name: str, like: ValueType) -> None:
         """Record the type of an emitted value, where shape inference cannot find it."""
-        self._workspace.facts.generated.declare_type(self.scope, name, like)
+        self._workspace.facts.generated.declare_type(self._scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
         """Emit a copy of a node with other inputs and outputs."""
@@ -234,7 +234,7 @@ class Context(NodeFacts):
             return self.op.Constant(value=copy)
         self.initializers.append(copy)
         known = tensor_type(elem_type, tuple(dims))
-        self._workspace.facts.generated.declare_type(self.scope, copy.name, known)
+        self._workspace.facts.generated.declare_type(self._scope, copy.name, known)
         return Value(copy.name, self)
 
     def array(self, values: Array | Sequence[int], hint: str) -> Value:
@@ -261,7 +261,7 @@ class Context(NodeFacts):
             name = self._fresh(hint)
             self._constants.add(key, name)
             self._constants.arrays[name] = (array, elem_type)
-            self._workspace.facts.generated.define(self.scope, name, array, elem_type)
+            self._workspace.facts.generated.define(self._scope, name, array, elem_type)
         if quick is not None:
             self._constants.add(quick, name)
         return Value(name, self)
@@ -282,12 +282,13 @@ class Context(NodeFacts):
         key = ("reference", attribute.ref_attr_name)
         name = self._constants.get(key)
         if name is None:
-            name = self.fresh(hint)
+            self._lookups.note(more=True)
+            name = self._fresh(hint)
             self._constants.add(key, name)
             self._constants.references[name] = attribute
-            self._facts.generated.declare(self.scope, reference_node(name, attribute), 13, [name])
+            self._facts.generated.declare(self._scope, reference_node(name, attribute), 13, [name])
             ints = ValueType("tensor(int64)", TensorProto.INT64, (None,))
-            self._facts.generated.declare_type(self.scope, name, ints)
+            self._facts.generated.declare_type(self._scope, name, ints)
         return Value(name, self)
 
     def _accept(self, node: NodeProto) -> None:
@@ -295,7 +296,7 @@ class Context(NodeFacts):
         own = list(self.node.output)
         names = [name for name in node.output if name not in own]
         self._lookups.note(more=True)
-        self._workspace.facts.generated.declare(self.scope, node, self._opset, names)
+        self._workspace.facts.generated.declare(self._scope, node, self._opset, names)
 
 
 class Builder(Operators):

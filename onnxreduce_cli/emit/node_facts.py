@@ -73,7 +73,6 @@ class NodeFacts:
 
     Attributes:
         node: the node on the near side of the boundary; not to be changed.
-        scope: the graph or function body that contains it.
         source_opset: the opset by which the node is read.
         beside: further nodes that replace the same node of the model, as far as they are known.
     """
@@ -87,7 +86,7 @@ class NodeFacts:
         lookups: Lookups,
     ) -> None:
         self.node = node
-        self.scope = scope
+        self._scope = scope
         self.source_opset = source_opset
         self.beside: Sequence[NodeProto] = ()
         self._workspace = workspace
@@ -97,12 +96,18 @@ class NodeFacts:
     def about(self, node: NodeProto) -> NodeFacts:
         """Return the facts about another node of this scope or one around it."""
         self._ask_beyond()
-        return NodeFacts(node, self.scope, self.source_opset, self._workspace, self._lookups)
+        return NodeFacts(node, self._scope, self.source_opset, self._workspace, self._lookups)
 
     def _ask_beyond(self) -> None:
         """Note that the answer is a part of the model, of which more may be read than is noted."""
         if self._facts.questions is not None:
             self._facts.questions.complete = False
+
+    @property
+    def scope(self) -> Scope:
+        """The graph or function body that contains the node."""
+        self._ask_beyond()
+        return self._scope
 
     @property
     def lookups(self) -> Lookups:
@@ -119,14 +124,14 @@ class NodeFacts:
 
         A function body cannot, and before IR version 4 a graph's initializers are its inputs too.
         """
-        return not isinstance(self.scope.container, FunctionProto) and (
+        return not isinstance(self._scope.container, FunctionProto) and (
             self._workspace.ir_version >= 4
         )
 
     @property
     def in_main_graph(self) -> bool:
         """Return whether the scope is the main graph, not a subgraph or a function body."""
-        return self.scope.parent is None and not isinstance(self.scope.container, FunctionProto)
+        return self._scope.parent is None and not isinstance(self._scope.container, FunctionProto)
 
     def input(self, index: int) -> Value:
         """Return the node's input at `index`; empty where it is absent."""
@@ -156,7 +161,7 @@ class NodeFacts:
     def known_value(self, name: str, default: Any = None) -> Any:
         """Return the attribute's value, `default` or `UNKNOWN`; see `Calls.resolve_attribute`."""
         attribute = self._resolvable(name)
-        return self._facts.calls.resolve_attribute(self.scope, attribute, default)
+        return self._facts.calls.resolve_attribute(self._scope, attribute, default)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
         """Return the value of an attribute that is one of a few words, or `default`.
@@ -176,7 +181,7 @@ class NodeFacts:
             Blocked: they are not known.
         """
         attribute = self._resolvable(name)
-        found = self._facts.calls.possible_values(self.scope, attribute, default)
+        found = self._facts.calls.possible_values(self._scope, attribute, default)
         return found or [self.value(name, default)]
 
     def _resolvable(self, name: str) -> AttributeProto | None:
@@ -190,7 +195,7 @@ class NodeFacts:
     def constant(self, name: str) -> Array | None:
         """Return a value, if it is the same for every run; see `Constants.constant`."""
         self._lookups.note(name)
-        return self._facts.constant(self.scope, name)
+        return self._facts.constant(self._scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
         """Return the elements of a list of integers, None for those known at run time only.
@@ -199,69 +204,74 @@ class NodeFacts:
             None where their number is not known.
         """
         self._lookups.note(name, more=True)
-        return self._facts.elements(self.scope, name)
+        return self._facts.elements(self._scope, name)
 
     def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
         """Return for each of `sizes` whether it is `data`'s dimension of the same index."""
         self._lookups.note(types=True, more=True)
-        return self._facts.kept_dims(self.scope, sizes, data)
+        return self._facts.kept_dims(self._scope, sizes, data)
 
     def producer(self, name: str) -> NodeProto | None:
         """Return the node of the model that computes the value; None if none does."""
         self._lookups.note(more=True)
         self._ask_beyond()
-        owner = self.scope.resolve(name) if name else None
+        owner = self._scope.resolve(name) if name else None
         return None if owner is None else owner.producer(name)
 
     def maker(self, name: str) -> NodeProto | None:
         """Return the node that computes the value, emitted or the model's; None if none does."""
         self._lookups.note(more=True)
         self._ask_beyond()
-        emitted = self._facts.generated.node(self.scope, name)
+        emitted = self._facts.generated.node(self._scope, name)
         return self.producer(name) if emitted is None else emitted[1]
 
     def made_by(self, name: str) -> str:
         """Return the operator that computes the value, emitted or the model's; empty for none."""
         self._lookups.note(more=True)
-        return self._facts.made_by(self.scope, name)
+        return self._facts.made_by(self._scope, name)
+
+    def initializer_dims(self, name: str) -> tuple[int, ...] | None:
+        """Return the dimensions of an initializer, which callers may override by an input."""
+        self._lookups.note(more=True)
+        return self._facts.initializer_dims(self._scope, name)
 
     def is_read(self, name: str) -> bool:
         """Return whether anything in the model reads the value."""
         if not name:
             return False
         self._lookups.note(more=True)
-        return self._facts.is_read(self.scope, name)
+        return self._facts.is_read(self._scope, name)
 
     def readers(self, name: str) -> Sequence[NodeProto] | None:
         """Return the nodes that read the value; None if they are not known, as for new values."""
-        if self.scope.function is not None:
+        if self._scope.function is not None:
             return None
         self._lookups.note(more=True)
         self._ask_beyond()
-        if self._facts.generated.node(self.scope, name) is not None:
+        if self._facts.generated.node(self._scope, name) is not None:
             return None
         beside = [node for node in self.beside if name in node.input[:]]
-        return (*self._facts.readers(self.scope, name), *beside)
+        return (*self._facts.readers(self._scope, name), *beside)
 
     def type(self, name: str) -> ValueType | None:
         """Return the value's type as far as it is known."""
         self._lookups.note(types=True, more=True)
-        return self._facts.type(self.scope, name)
+        return self._facts.type(self._scope, name)
 
     def elem_type(self, name: str) -> int | None:
         """Return a tensor's `TensorProto.DataType`, if known."""
         self._lookups.note(types=True)
-        return self._facts.elem_type(self.scope, name)
+        return self._facts.elem_type(self._scope, name)
 
     def kind(self, name: str) -> str | None:
         """Return the value's type as schemas spell it, if known."""
         self._lookups.note(types=True)
-        return self._facts.kind(self.scope, name)
+        return self._facts.kind(self._scope, name)
 
     def allowed_kinds(self, name: str) -> frozenset[str] | None:
         """Return the types that a value of unknown type may have, as schemas spell them."""
         self._lookups.note(types=True, more=True)
-        return self._facts.allowed_kinds(self.scope, name)
+        return self._facts.allowed_kinds(self._scope, name)
 
     def rank(self, name: str) -> int | None:
         """Return the value's rank, if known."""
@@ -287,7 +297,7 @@ class NodeFacts:
         Raises:
             Blocked: the fact may be known in a copy of the function for some of its calls.
         """
-        function = self.scope.function
+        function = self._scope.function
         if function is None:
             return
         from onnxreduce_cli.model.types.specialisation import calls_differ
@@ -347,7 +357,7 @@ class NodeFacts:
         Raises:
             Blocked: some calls give it, others do not.
         """
-        function = self.scope.function
+        function = self._scope.function
         assert isinstance(function, FunctionProto)
         self._lookups.note(more=True)
         given = {value is not None for _, value in self._facts.calls.arguments(function, name)}
@@ -365,14 +375,14 @@ class NodeFacts:
         self._lookups.note(types=True, more=True)
         self._ask_beyond()
         facts, graph = self._facts, attribute.g
-        inner = facts.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
+        inner = facts.inner(graph) or Scope(graph, self._scope, self.source_opset, name)
         return [facts.type(inner, output.name) for output in graph.output]
 
     def tensor(self, name: str) -> TensorProto | None:
         """Return the tensor of a constant of any size; None where there is none."""
         self._lookups.note(more=True)
         self._ask_beyond()
-        owner = self.scope.resolve(name) if name else None
+        owner = self._scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
             return None
         producer = owner.producer(name)
@@ -383,7 +393,7 @@ class NodeFacts:
 
     def reference_behind(self, name: str) -> AttributeProto | None:
         """Return the attribute reference that a Constant node holds; None where it has none."""
-        if self.scope.function is None:
+        if self._scope.function is None:
             return None  # References exist in function bodies only.
         self._lookups.note(more=True)
         self._ask_beyond()

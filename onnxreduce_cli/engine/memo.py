@@ -8,50 +8,32 @@ from typing import NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.generated import GeneratedOutput
 from onnxreduce_cli.model.types.questions import Question, Questions
 
 #: The largest node that is kept, in bytes: a larger one holds weights, and hardly ever has equals.
 _LARGEST = 4096
 
-
-class _KeptNode(NamedTuple):
-    """A node that was written, or the node that it was written for.
-
-    Attributes:
-        node: the node; None for the node of the site itself.
-        inputs: the names of its inputs.
-        outputs: the names of its outputs.
-        described: whether it has the documentation of the node that it was written for.
-        annotated: whether it has that node's metadata.
-    """
-
-    node: NodeProto | None
-    inputs: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
-    described: bool = False
-    annotated: bool = False
+_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 class _Kept(NamedTuple):
-    """What took the place of a node.
+    """What became of a node.
 
     Attributes:
-        site: the site of that node.
+        site: the site of that node, with the nodes that were written.
+        blocked: why it cannot be converted; None if it can.
         fresh: the names that were generated, each behind what it was derived from.
-        nodes: the nodes that were written.
-        origins: by generated name, the index of the node that makes it, and its origin.
         swept: how many further nodes were removed again.
     """
 
     site: Site
+    blocked: Blocked | None
     fresh: Sequence[tuple[str, str]]
-    nodes: Sequence[_KeptNode]
-    origins: Mapping[str, tuple[int, GeneratedOutput]]
     swept: int
 
 
@@ -64,7 +46,7 @@ class _Branch:
 
 
 class Memo:
-    """What took the place of nodes, by operator, attributes, and the answers to what was asked.
+    """What became of nodes, by operator, attributes, and the answers to what was asked.
 
     Questions name values by their index among a node's inputs and outputs.
     """
@@ -90,6 +72,7 @@ class Memo:
             tuple([names.index(name) if name else -1 for name in names]),
             (node.HasField("name"), bool(node.name)),
             (node.HasField("doc_string"), bool(node.metadata_props)),
+            tuple([item.SerializeToString() for item in node.device_configurations]),
         )
 
     def find(self, key: Hashable, node: NodeProto, questions: Questions) -> _Kept | None:
@@ -103,8 +86,18 @@ class Memo:
             found = found.following.get(questions.answers.get((question, asked)))
         return found if questions.complete else None
 
-    def keep(self, key: Hashable, site: Site, questions: Questions, kept: _Kept) -> None:
-        """Keep what took the place of a site's node."""
+    def keep(
+        self,
+        key: Hashable,
+        site: Site,
+        workspace: Workspace,
+        questions: Questions,
+        swept: int,
+        blocked: Blocked | None = None,
+    ) -> None:
+        """Keep what became of a site's node, unless that depends on more than was asked."""
+        if not questions.complete or not _is_whole(site, workspace, questions, blocked):
+            return
         names = _names(site.node)
         where, step = self._first, key
         for (question, asked), answer in questions.answers.items():
@@ -115,90 +108,78 @@ class Memo:
             if not isinstance(branch, _Branch) or branch.question != (question, places):
                 return
             where, step = branch.following, answer
-        where.setdefault(step, kept)
-
-    def kept(
-        self, site: Site, workspace: Workspace, questions: Questions, swept: int
-    ) -> _Kept | None:
-        """Return what is to be kept of a converted site; None if it depends on more."""
-        node, generated = site.node, self._facts.generated
-        more = site.initializers or site.avoided or site.taken_over or site.successors
-        if more or site.lookups.non_negative or not questions.complete:
-            return None
-        own, fresh = _names(node), {name for _, name in questions.fresh}
-        values = {"", *own, *fresh}
-        texts = (*(site.description or ()), *site.warnings)
-        if any(repr(name) in text for text in texts for name in (*values, node.name)):
-            return None
-        known = values.union(workspace.constants.names)
-        nodes: list[_KeptNode] = []
-        for made in site.result:
-            if made is node:
-                nodes.append(_KeptNode(None))
-                continue
-            inputs, outputs = tuple(made.input), tuple(made.output)
-            named = made.name in fresh or made.name in ("", node.name)
-            graphs = any(
-                item.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS)
-                for item in made.attribute
-            )
-            if (
-                graphs
-                or not named
-                or not known.issuperset(inputs)
-                or not values.issuperset(outputs)
-            ):
-                return None
-            copy = NodeProto()
-            copy.CopyFrom(made)
-            described = made.HasField("doc_string") and made.doc_string == node.doc_string
-            annotated = bool(made.metadata_props) and made.metadata_props == node.metadata_props
-            nodes.append(_KeptNode(copy, inputs, outputs, described, annotated))
-        indices = {id(made): index for index, made in enumerate(site.result)}
-        origins = {}
-        for name in fresh:
-            origin = generated.nodes.get((id(site.scope.root), name))
-            index = None if origin is None else indices.get(id(origin.node))
-            if origin is not None and index is not None:
-                origins[name] = (index, origin)
-        return _Kept(site, tuple(questions.fresh), tuple(nodes), origins, swept)
+        where.setdefault(step, _Kept(site, blocked, tuple(questions.fresh), swept))
 
     def write(self, kept: _Kept, site: Site, workspace: Workspace) -> None:
-        """Write for a site what was kept of another."""
-        node, generated, root = site.node, self._facts.generated, id(site.scope.root)
-        names = dict(zip(_names(kept.site.node), _names(node), strict=True))
+        """Write for a site what was kept of another.
+
+        Raises:
+            Blocked: the other is blocked.
+        """
+        other, node = kept.site, site.node
         fresh = {name: workspace.names.fresh(f"{site.base}_{hint}") for hint, name in kept.fresh}
-        names |= fresh
-        node_names = {**fresh, kept.site.node.name: node.name}
-        result = []
-        for item in kept.nodes:
-            if item.node is None:
-                result.append(node)
-                continue
-            made = workspace.drafts.node.add()
-            made.CopyFrom(item.node)
-            if made.name:
-                made.name = node_names[made.name]
-            made.input[:] = [names.get(name, name) for name in item.inputs]
-            made.output[:] = [names.get(name, name) for name in item.outputs]
-            if item.described:
-                made.doc_string = node.doc_string
-            if item.annotated:
-                del made.metadata_props[:]
-                made.metadata_props.extend(node.metadata_props)
-            result.append(made)
-        for name, (index, origin) in kept.origins.items():
-            key = (root, fresh[name])
-            generated.nodes[key] = origin._replace(node=result[index])
-        for name, new in fresh.items():
-            if (root, name) in generated.types:
-                generated.types[root, new] = generated.types[root, name]
-        other = kept.site
-        site.result, site.description, site.warnings = result, other.description, other.warnings
+        names = dict(zip(_names(other.node), _names(node), strict=True)) | fresh
+        made = {id(item): _repeated(item, other, site, names, workspace) for item in other.result}
+        self._facts.generated.repeat(site.scope, fresh, made)
+        site.result = [*made.values()]
+        site.description, site.warnings, site.avoided = (
+            other.description,
+            other.warnings,
+            other.avoided,
+        )
+        site.is_of_finite = other.is_of_finite
         known = other.lookups
         site.lookups.note(
             *(names.get(name, name) for name in known.constants), types=known.types, more=known.more
         )
+        if kept.blocked is not None:
+            raise kept.blocked.of_equal(names)
+
+
+def _repeated(
+    made: NodeProto, other: Site, site: Site, names: Mapping[str, str], workspace: Workspace
+) -> NodeProto:
+    """Return for a site what equals a node that was written for another."""
+    node, first = site.node, other.node
+    if made is first:
+        return node
+    new = workspace.drafts.node.add()
+    new.CopyFrom(made)
+    if made.name:
+        new.name = node.name if made.name == first.name else names[made.name]
+    new.input[:] = [names.get(name, name) for name in made.input]
+    new.output[:] = [names[name] if name else "" for name in made.output]
+    if made.HasField("doc_string") and made.doc_string == first.doc_string:
+        new.doc_string = node.doc_string
+    if made.metadata_props and made.metadata_props == first.metadata_props:
+        del new.metadata_props[:]
+        new.metadata_props.extend(node.metadata_props)
+    return new
+
+
+def _is_whole(
+    site: Site, workspace: Workspace, questions: Questions, blocked: Blocked | None
+) -> bool:
+    """Return whether what became of a node can be written for others, with their names."""
+    if site.initializers or site.taken_over or site.successors or site.lookups.non_negative:
+        return False
+    node, fresh = site.node, {name for _, name in questions.fresh}
+    own = {*_names(node), *fresh}
+    texts = [*(site.description or ()), *site.warnings, *(item.what for item in site.avoided)]
+    if blocked is not None:
+        texts += blocked.texts_beside_name
+    if any(repr(name) in text for text in texts for name in (*own, node.name)):
+        return False
+    own.add("")
+    known = own.union(workspace.constants.names)
+    return all(
+        (made.name in fresh or made.name in ("", node.name))
+        and known.issuperset(made.input)
+        and own.issuperset(made.output)
+        and not any(item.type in _GRAPHS for item in made.attribute)
+        for made in site.result
+        if made is not node
+    )
 
 
 def _names(node: NodeProto) -> list[str]:

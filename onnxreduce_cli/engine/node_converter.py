@@ -174,13 +174,17 @@ class NodeConverter:
                 self._memo.write(kept, site, self.workspace(scope))
                 self.swept += kept.swept
                 return
-            before = self.swept
-            site.result = self.cross_boundaries(site, scope, node, opset)
-            kept = self._memo.kept(site, self.workspace(scope), questions, self.swept - before)
+            before, blocked = self.swept, None
+            try:
+                site.result = self.cross_boundaries(site, scope, node, opset)
+            except Blocked as error:
+                blocked = error.kept()
+            swept = self.swept - before
+            self._memo.keep(key, site, self.workspace(scope), questions, swept, blocked)
+            if blocked is not None:
+                raise blocked
         finally:
             self.facts.questions = None
-        if kept is not None:
-            self._memo.keep(key, site, questions, kept)
 
     def cross_boundaries(
         self,

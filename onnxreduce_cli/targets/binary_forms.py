@@ -158,9 +158,7 @@ def constant_shape(node: NodeFacts, name: str) -> tuple[int, ...] | None:
     array = node.constant(name)
     if array is not None:
         return array.shape
-    owner = node.scope.resolve(name) if name else None
-    held = None if owner is None else owner.initializers.get(name)
-    return None if held is None else tuple(held.dims)
+    return node.initializer_dims(name)
 
 
 def is_scaled_next(node: NodeFacts) -> bool:

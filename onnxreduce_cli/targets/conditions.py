@@ -127,8 +127,7 @@ def _is_constant(node: NodeFacts, name: str) -> bool | None:
 
 def _is_held(node: NodeFacts, name: str) -> bool:
     """Return whether a value is an initializer, which callers may override by an input."""
-    owner = node.scope.resolve(name)
-    return owner is not None and name in owner.initializers
+    return node.initializer_dims(name) is not None
 
 
 def _absent(node: NodeFacts, words: Sequence[str], allowed: Sequence[str]) -> bool | None:

@@ -128,6 +128,14 @@ class Facts(KnownConstants):
         self._note(scope, "made_by", (name,), found)
         return found if generated is None else generated[1].op_type
 
+    def initializer_dims(self, scope: Scope, name: str) -> tuple[int, ...] | None:
+        """Return the dimensions of an initializer; None of other values."""
+        owner = scope.resolve(name) if name else None
+        tensor = None if owner is None else owner.initializers.get(name)
+        found = None if tensor is None else tuple(tensor.dims)
+        self._note(scope, "initializer_dims", (name,), found)
+        return found
+
     def is_read(self, scope: Scope, name: str) -> bool:
         """Return whether a node reads a value, or a graph has it as an output.
 

@@ -82,6 +82,24 @@ class GeneratedValues:
         tree, made = self._trees[id(inner.root)], inner.producers.keys()
         return any(not made.isdisjoint(scope.producers.keys()) for scope in tree)
 
+    def repeat(
+        self, scope: Scope, names: Mapping[str, str], nodes: Mapping[int, NodeProto]
+    ) -> None:
+        """Add values that equal others.
+
+        Args:
+            scope: the scope of both.
+            names: the name of each value by that of the one that it equals.
+            nodes: the nodes that compute them, by the identity of those that compute the others.
+        """
+        root = id(scope.root)
+        for name, new in names.items():
+            made = self.nodes.get((root, name))
+            if made is not None and id(made.node) in nodes:
+                self.nodes[root, new] = made._replace(node=nodes[id(made.node)])
+            if (root, name) in self.types:
+                self.types[root, new] = self.types[root, name]
+
     def declare_type(self, scope: Scope, name: str, value_type: ValueType | None) -> None:
         """Note the type of a value."""
         self.types[id(scope.root), str(name)] = value_type
