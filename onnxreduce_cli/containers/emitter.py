@@ -86,6 +86,11 @@ class Emitter(Operators):
         known = self.types.get(name)
         return None if known is None else known[0] or None
 
+    def rank(self, name: str) -> int | None:
+        """Return a new tensor's rank, if known."""
+        known = self.type(name)
+        return None if known is None else known.rank
+
     def _fresh(self, op_type: str) -> str:
         return self.fresh(op_type)
 

@@ -23,6 +23,9 @@ class TypeLookup(Protocol):
     def elem_type(self, name: str) -> int | None:
         """Return a tensor's `TensorProto.DataType`, if known."""
 
+    def rank(self, name: str) -> int | None:
+        """Return a tensor's rank, if known."""
+
 
 class Value(str):
     """The name of a value, with properties that look up its type.
@@ -58,8 +61,7 @@ class Value(str):
     @property
     def rank(self) -> int | None:
         """Its number of dimensions, if known."""
-        found = self.type
-        return None if found is None else found.rank
+        return self._types.rank(self)
 
 
 class NodeEmitter(Protocol):

@@ -275,8 +275,8 @@ class NodeFacts:
 
     def rank(self, name: str) -> int | None:
         """Return the value's rank, if known."""
-        found = self.type(name)
-        return None if found is None else found.rank
+        self._lookups.note(types=True, more=True)
+        return self._facts.rank(self._scope, name)
 
     def specialised_rank(self, name: str) -> int | None:
         """Return the value's rank; None where it is known at run time only, in every call.

@@ -54,6 +54,9 @@ class _Untyped:
     def elem_type(self, _: str) -> int | None:
         return None
 
+    def rank(self, _: str) -> int | None:
+        return None
+
 
 class _NodeRecorder(Operators):
     """Records the emitted nodes by their outputs."""

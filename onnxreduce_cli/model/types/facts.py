@@ -171,13 +171,25 @@ class Facts(KnownConstants):
             if key not in self.generated.types:
                 self.generated.types[key] = self._infer(key)
             return self.generated.types[key]
-        owner = scope.resolve(name) if name else None
-        found = None
-        if owner is not None:
-            own = self.owns(owner)
-            found = self._types.type(owner, name) if own else owner.declared.get(name)
+        found = self._type_in_model(scope, name)
         self._note(scope, "type", (name,), found)
         return found
+
+    def _type_in_model(self, scope: Scope, name: str) -> ValueType | None:
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        return self._types.type(owner, name) if self.owns(owner) else owner.declared.get(name)
+
+    def rank(self, scope: Scope, name: str) -> int | None:
+        """Return a tensor's rank; None if it is not known."""
+        if self.generated.key(scope, name) is not None:
+            known = self.type(scope, name)
+            return None if known is None else known.rank
+        known = self._type_in_model(scope, name)
+        rank = None if known is None else known.rank
+        self._note(scope, "rank", (name,), rank)
+        return rank
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
         """Return a dense tensor's `TensorProto.DataType`; None if it is not known."""
