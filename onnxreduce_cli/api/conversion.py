@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.engine.preparation import prepare
+from onnxreduce_cli.engine.preparation import Preparation, fold_where_needed, prepare
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.model.types.stating import stating
 
@@ -33,14 +33,29 @@ def planned_conversion(
     """
     opset = options.opset_of(document.model)
     prepared = prepare(document, options)
-    model, base_dir = document.model, document.base_dir
-    with stating(model, options.types or {}, base_dir, keep=keep):
-        if options.runtime is not None:
-            from onnxreduce_cli.engine.runtime import plan_for_runtime
-
-            conversion = plan_for_runtime(model, options, base_dir)
-        else:
-            assert opset is not None
-            conversion = Conversion(model, opset, options, base_dir=base_dir)
-        conversion.prepared = prepared
+    with ExitStack() as stack:
+        stated = options.types or {}, document.base_dir
+        stack.enter_context(stating(document.model, *stated, keep=keep))
+        conversion = _planned(document, options, opset, prepared)
+        if conversion.blockers and options.may_fold:
+            stack.close()  # What is stated is taken back, as folding replaces values.
+            folded = fold_where_needed(document, prepared)
+            stack.enter_context(stating(document.model, *stated, keep=keep))
+            if folded is not None:
+                conversion = _planned(document, options, opset, folded)
         yield conversion
+
+
+def _planned(
+    document: Document, options: Options, opset: int | None, prepared: Preparation
+) -> Conversion:
+    model, base_dir = document.model, document.base_dir
+    if options.runtime is not None:
+        from onnxreduce_cli.engine.runtime import plan_for_runtime
+
+        conversion = plan_for_runtime(model, options, base_dir)
+    else:
+        assert opset is not None
+        conversion = Conversion(model, opset, options, base_dir=base_dir)
+    conversion.prepared = prepared
+    return conversion

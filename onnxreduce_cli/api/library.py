@@ -132,7 +132,7 @@ def convert(
     if in_place and not isinstance(given, ModelProto):
         raise UsageError("only a ModelProto can be edited in place")
     # The whole model is changed in a copy, so that a later failure leaves the given one as it is.
-    document = read_model(given, copied=not in_place or options.prepares)
+    document = read_model(given, copied=not in_place or options.prepares or options.may_fold)
     for warning in _convert(document, options, given):
         warnings.warn(warning, OnnxreduceWarning, stacklevel=3)
     return _in_given_form(document, given, in_place=in_place)
@@ -304,7 +304,7 @@ def plan(
         **whole,
     )
     options.validate()
-    document = read_model(model_or_path, copied=options.prepares)
+    document = read_model(model_or_path, copied=options.prepares or options.may_fold)
     with planned_conversion(document, options, keep=False) as conversion:
         return conversion.plan()
 

@@ -29,6 +29,7 @@ class Pass(NamedTuple):
 INLINING = Pass("--inline-functions", "whole", "leave --inline-functions out")
 DIMENSIONS = Pass("--dim", "whole", "leave --dim out, or fix fewer dimensions")
 FOLDING = Pass("--fold", "whole", "leave --fold out")
+FOLDING_FOR_RUNTIME = Pass("constants folded", "whole", "leave --for or --allow-ops out")
 DTYPES = Pass("--dtype", "whole", "leave --dtype out")
 INTERFACE = Pass("--io-dtype", "whole", "leave --io-dtype out")
 METADATA = Pass("--strip-metadata", "form", "leave --strip-metadata out")

@@ -137,6 +137,11 @@ class Options:
         return bool(self.strip_metadata or structure or dtypes)
 
     @property
+    def may_fold(self) -> bool:
+        """True if a model is folded where not all operators that are left may be used."""
+        return not self.fold and bool(self.runtime or self.allow_ops)
+
+    @property
     def changes_anything(self) -> bool:
         """True if the options request any change of a model."""
         rewrites = self.expand or self.contract or self.allow_ops or self.prepares

@@ -14,9 +14,10 @@ from onnxreduce_cli.engine import catalogue
 from onnxreduce_cli.engine.catalogue import Pass
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.description import Inlined, Plan
-from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.engine.options import DEFAULTS, Options
 from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.text import size_text
 
@@ -127,7 +128,28 @@ def _fix_dimensions(document: Document, options: Options, found: Preparation) ->
     )
 
 
-def _fold(document: Document, _: Options, found: Preparation) -> Preparation:
+def fold_where_needed(document: Document, found: Preparation) -> Preparation | None:
+    """Fold a model in place, that has operators which a runtime does not take.
+
+    Args:
+        document: the model; it may be half changed when an exception is raised.
+        found: the changes that were made to the whole model before.
+
+    Returns:
+        the changes with these; None if nothing is constant.
+
+    Raises:
+        ConversionError: the model states another shape of an output than it has.
+    """
+    nodes = sum(len(scope.nodes) for scope in scopes(document.model))
+    folded = _fold(document, DEFAULTS, found)
+    if folded.changes == found.changes:
+        return None
+    passes = (*found.passes, catalogue.FOLDING_FOR_RUNTIME)
+    return folded._replace(nodes=nodes if found.nodes is None else found.nodes, passes=passes)
+
+
+def _fold(document: Document, options: Options, found: Preparation) -> Preparation:
     from onnxreduce_cli.engine.passes.folding import fold
 
     folded = fold(document.model, document.base_dir)
@@ -136,8 +158,8 @@ def _fold(document: Document, _: Options, found: Preparation) -> Preparation:
         if item.name in outputs and len(item.stated) != len(item.inferred):
             raise ConversionError(
                 f"the model states its output {item.name!r} to have shape {list(item.stated)}, but "
-                f"the branch that is always taken gives {list(item.inferred)}: leave --fold out, "
-                "or mend what the model states"
+                f"the branch that is always taken gives {list(item.inferred)}: state that shape in "
+                f"the model{', or leave --fold out' if options.fold else ''}"
             )
     return found._replace(
         lines=(*found.lines, *folded.lines),

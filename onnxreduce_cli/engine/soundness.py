@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.types.dead_branches import is_dead
 from onnxreduce_cli.model.types.facts import Facts
 
 
@@ -20,6 +22,8 @@ class Soundness:
 
     def refuse_contradictions(self, site: Site) -> None:
         """Refuse a node that contradicts the facts that its steps looked up.
+
+        In a branch that is never taken such a node is blocked: the model is right without it.
 
         Args:
             site: the site of the node.
@@ -34,9 +38,12 @@ class Soundness:
             problem = self._facts.contradiction_of_constants(scope, node, known.constants)
         else:
             return
-        if problem is not None:
+        if problem is not None and is_dead(self._facts, scope):
+            reason = f"its branch is never taken, and cannot run: {problem}"
+            site.blocked = Blocked(reason, "fold the model first: add --fold")
+        elif problem is not None:
             raise _invalid(scope, node, problem)
-        if known.types and known.more:
+        elif known.types and known.more:
             self.refuse_false_shapes(scope, node)
 
     def refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:

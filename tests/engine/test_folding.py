@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto, TensorProto, parser
 
 import onnxreduce_cli
+from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.graph.scope import subgraphs
 from tests.support import op_types
 
@@ -274,3 +275,37 @@ def test_a_node_that_cannot_run_stays() -> None:
     )
     made = onnxreduce_cli.convert(model, fold=True)
     assert op_types(made) == ["Div", "Cast", "Mul"]
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"runtime": "opencv==4.6"}, {"allow_ops": ["Identity", "Relu"]}]
+)
+def test_what_a_runtime_does_not_take_is_folded(wanted: dict[str, object]) -> None:
+    model = parser.parse_model(SQUEEZE)
+    before = model.SerializeToString()
+    assert onnxreduce_cli.plan(model, **wanted).prepared == ("folded: 1 If became its else_branch",)
+    made = onnxreduce_cli.convert(model, **wanted)
+    assert op_types(made) == ["Identity", "Relu"]
+    assert model.SerializeToString() == before
+    assert onnxreduce_cli.convert(model, in_place=True, **wanted) is model
+    assert model == made
+
+
+def test_what_a_runtime_takes_is_not_folded() -> None:
+    text = SQUEEZE.replace("[2, 3, N]", "[2, 1, N]").replace("y0 = If", "[if] y0 = If")
+    allowed = ["Shape", "Constant", "Gather", "Equal", "If", "Squeeze", "Identity", "Relu"]
+    model = parser.parse_model(text)
+    assert onnxreduce_cli.convert(model, allow_ops=allowed) == model
+    # What the caller gave stays as it was where folding is not enough, or shows a false shape.
+    with pytest.raises(ConversionError, match=r"gives \[2, 'N'\]: state that shape in the model$"):
+        onnxreduce_cli.convert(model, allow_ops=["Squeeze"], in_place=True)
+    assert model == parser.parse_model(text)
+    model = parser.parse_model(SQUEEZE)
+    with pytest.raises(ConversionError, match="Relu node making 'y'"):
+        onnxreduce_cli.convert(model, allow_ops=["Identity"], in_place=True)
+    assert model == parser.parse_model(SQUEEZE)
+
+
+def test_a_branch_that_cannot_run_blocks_with_what_to_type() -> None:
+    with pytest.raises(ConversionError, match=r"never taken, and cannot run.*: add fold=True"):
+        onnxreduce_cli.convert(parser.parse_model(SQUEEZE), 11)

@@ -24,6 +24,7 @@ from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.random_operators import is_random
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.graph.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.types.dead_branches import is_dead, truth
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes
 from onnxreduce_cli.text import count, listed, shortened
@@ -102,24 +103,6 @@ def fold(model: ModelProto, base_dir: str, *, of_shapes: bool = False) -> Folded
             constants.replace(done)
         else:
             return done
-
-
-def is_dead(facts: Facts, scope: Scope) -> bool:
-    """Return whether a scope lies in a branch that is never taken."""
-    inner: Scope | None = scope
-    while inner is not None and inner.parent is not None:
-        node = inner.owner
-        if node is not None and node.op_type == "If" and is_default(node.domain):
-            condition = _truth(facts.constant(inner.parent, node.input[0]))
-            if condition is not None and branch(node, condition)[1] is not inner.container:
-                return True
-        inner = inner.parent
-    return False
-
-
-def _truth(array: Array | None) -> bool | None:
-    """Return a condition, a bool of one element; None if it is not known before the run."""
-    return bool(array.item()) if array is not None and array.size == 1 else None
 
 
 class _FoldedNode(NamedTuple):
@@ -206,7 +189,7 @@ class _Constants:
         name = node.input[0]
         if self._of_shapes and (id(scope.resolve(name)), name) not in self._derived:
             return None
-        return _truth(self._constant(scope, name))
+        return truth(self._constant(scope, name))
 
     def _constant(self, scope: Scope, name: str) -> Array | None:
         """Return a value that is the same in every run; None if it is not known."""

@@ -9,12 +9,13 @@ from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.conversion_request import ConversionInput
-from onnxreduce_cli.engine.passes.folding import fold, is_dead
+from onnxreduce_cli.engine.passes.folding import fold
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.fixed_dims import fix_dims
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import ValueType, from_proto
+from onnxreduce_cli.model.types.dead_branches import is_dead
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.types.skeleton import without_weights
 from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes
