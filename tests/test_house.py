@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
@@ -114,6 +115,15 @@ def test_no_handler_is_too_wide() -> None:
     for name in LAST_RESORTS:
         found.pop(name, None)
     assert found == {}, "catch what the call is documented to raise"
+
+
+def test_advice_says_what_to_mend() -> None:
+    found = [
+        f"{name}: {rest}"
+        for name, text in sources()
+        for rest in re.findall(r"mend the model(?!: |'s )[^\n]*", text)
+    ]
+    assert found == [], "say what to add or to change: mend the model: ..."
 
 
 def test_what_is_wide() -> None:

@@ -49,7 +49,8 @@ def change(state: RewriteState, node: NodeProto, environment: Environment) -> bo
         count = len(sequence.items)
         if not -count <= (place or 0) < count + insert:
             raise UnwritableError(
-                f"it is to change a sequence of {count} at {place or 0}", "mend the model"
+                f"it is to change a sequence of {count} at {place or 0}",
+                f"mend the model: give it a position from {-count} to {count - 1 + insert}",
             )
     if isinstance(sequence, ListedSequence) and isinstance(place, str):
         sequence = state.sequences.counted(sequence)
@@ -83,7 +84,8 @@ def at(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
     if isinstance(sequence, ListedSequence) and isinstance(place, int):
         if not -len(sequence.items) <= place < len(sequence.items):
             raise UnwritableError(
-                f"it takes element {place} of {len(sequence.items)}", "mend the model"
+                f"it takes element {place} of {len(sequence.items)}",
+                "mend the model: give it the position of an element",
             )
         state.replace(node, "Identity", sequence.items[place])
         return True
@@ -112,7 +114,10 @@ def optional(state: RewriteState, node: NodeProto, environment: Environment) -> 
     if isinstance(value, OptionalValue) or (
         isinstance(value, UnchangedContainer) and value.optional
     ):
-        raise UnwritableError("there is no optional value of an optional one", "mend the model")
+        raise UnwritableError(
+            "there is no optional value of an optional one",
+            "mend the model: leave the inner Optional out",
+        )
     if isinstance(value, str):
         environment[node.output[0]] = OptionalValue(
             True, TensorValue(value, state.elem_type(value))
@@ -142,7 +147,10 @@ def get_element(state: RewriteState, node: NodeProto, environment: Environment) 
         return state.emit_reader(node, value)
     content = value.value if isinstance(value, OptionalValue) else value
     if content is None:
-        raise UnwritableError("it takes the element of a value that has none", "mend the model")
+        raise UnwritableError(
+            "it takes the element of a value that has none",
+            "mend the model: ask by OptionalHasElement first, in an If",
+        )
     if isinstance(content, str | TensorValue):
         state.replace(node, "Identity", content if isinstance(content, str) else content.name)
     else:

@@ -80,7 +80,10 @@ class RepresentationUnifier:
         if isinstance(first, TensorValue | OptionalValue) or isinstance(
             second, TensorValue | OptionalValue
         ):
-            raise UnwritableError("it gives values of different kinds as one", "mend the model")
+            raise UnwritableError(
+                "it gives values of different kinds as one",
+                "mend the model: let all branches give the same type",
+            )
         return self._sequences.common(first, second)
 
     def converted(self, value: Representation | None, kind: Representation) -> Representation:

@@ -254,7 +254,10 @@ class _ModelRewriter(OutputWriter):
             if first is None and second is None:
                 representations.append(None)
             elif first is None or second is None:
-                raise UnwritableError("its branches give values of two kinds", "mend the model")
+                raise UnwritableError(
+                    "its branches give values of two kinds",
+                    "mend the model: let all branches give the same type",
+                )
             else:
                 representations.append(self._unifier.common(first, second))
         unchanged = all(new is None for _, results, _, _ in branches for _, new in results)

@@ -220,7 +220,10 @@ class SequenceWriter(SequenceUnifier):
         """Emit the concatenation of the elements in place of a ConcatFromSequence."""
         op = self._op
         if isinstance(sequence, ListedSequence) and not sequence.items:
-            raise UnwritableError("it puts no tensors together", "mend the model")
+            raise UnwritableError(
+                "it puts no tensors together",
+                "mend the model: put a tensor into the sequence first",
+            )
         if axis < 0:
             dims = self.element_dims(sequence)
             assert dims is not None

@@ -66,7 +66,10 @@ def _listed(context: Context, name: str) -> tuple[int, ...] | None:
         known = context.type(name)
         return () if known is not None and known.dims == (0,) else None
     if array.dtype.kind not in "iu":
-        raise Blocked(f"its input {name!r} holds {array.dtype}, not integers", "mend the model")
+        raise Blocked(
+            f"its input {name!r} holds {array.dtype}, not integers",
+            "mend the model: give it int64 numbers",
+        )
     return tuple(int(axis) for axis in array.reshape(-1))
 
 
@@ -91,7 +94,10 @@ def non_negative_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """
     for axis in axes:
         if not -rank <= axis < rank:
-            raise Blocked(f"its axis {axis} is out of range for rank {rank}", "mend the model")
+            raise Blocked(
+                f"its axis {axis} is out of range for rank {rank}",
+                f"mend the model: give it an axis from {-rank} to {rank - 1}",
+            )
     return tuple(axis % rank for axis in axes)
 
 

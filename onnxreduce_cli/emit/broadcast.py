@@ -21,7 +21,7 @@ from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES
 from onnxreduce_cli.emit.sizes import dims_of, static_dims
 from onnxreduce_cli.model.graph.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
 
-_MEND = "mend the model, or the shapes that it states"
+_MEND = "mend the model: give it inputs that broadcast, or state their true shapes in value_info"
 
 #: One dimension: a number, a name, or nothing known.
 Dim = int | str | None

@@ -29,7 +29,7 @@ def as_array(values: Any, dtype: np.dtype[Any]) -> Array:
         return np.asarray(values, dtype)
     except (OverflowError, ValueError) as error:
         reason = f"numbers that it needs are beyond {dtype.name}"
-        raise Blocked(reason, "mend the model") from error
+        raise Blocked(reason, "mend the model: give it smaller numbers") from error
 
 
 class EmittedNode(NamedTuple):

@@ -91,7 +91,10 @@ def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
     if known is not None and known.dims is not None:
         rank = len(known.dims)
         if not -rank <= axis < rank:
-            raise Blocked(f"its axis {axis} is out of range for rank {rank}", "mend the model")
+            raise Blocked(
+                f"its axis {axis} is out of range for rank {rank}",
+                f"mend the model: give it an axis from {-rank} to {rank - 1}",
+            )
         dim = known.dims[axis]
         if isinstance(dim, int):
             return context.scalar(dim, "size", elem_type)

@@ -171,7 +171,10 @@ class NodeFacts:
         """
         found: str = self.value(name, default)
         if found not in choices:
-            raise Blocked(f"its {name}={found!r} does not exist", "mend the model")
+            raise Blocked(
+                f"its {name}={found!r} does not exist",
+                f"mend the model: set it to {' or '.join(sorted(choices))}",
+            )
         return found
 
     def possible_values(self, name: str, default: Any = None) -> list[Any]:
@@ -348,7 +351,8 @@ class NodeFacts:
         kind = self.kind(name)
         if kind is not None and not schemas.takes(op_type, opset, place, kind):
             raise Blocked(
-                f"its input {name!r} is {kind}, which {op_type} does not take", "mend the model"
+                f"its input {name!r} is {kind}, which {op_type} does not take",
+                "mend the model: put a Cast before it",
             )
 
     def argument_is_set(self, name: str) -> bool:

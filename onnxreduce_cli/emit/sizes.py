@@ -80,7 +80,7 @@ def known_size(context: Context, name: str, axis: int) -> int | None:
     if dims is not None and not -len(dims) <= axis < len(dims):
         raise Blocked(
             f"{name!r} is said to have rank {len(dims)}, and it needs a dimension {axis} of it",
-            "mend the model, or the shapes that it states",
+            "mend the model: give it more dimensions, or state its true shape in value_info",
         )
     dim = dims[axis] if dims is not None else None
     return dim if isinstance(dim, int) else None
@@ -114,7 +114,8 @@ def list_elements(context: Context, name: str, count: int) -> list[Number]:
     known = context.elements(name)
     if known is not None and len(known) < count:
         raise Blocked(
-            f"its input {str(name)!r} has {len(known)} numbers, not {count}", "mend the model"
+            f"its input {str(name)!r} has {len(known)} numbers, not {count}",
+            f"mend the model: give it {count} numbers",
         )
 
     def number(index: int) -> Number:

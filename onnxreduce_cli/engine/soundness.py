@@ -12,6 +12,9 @@ from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.dead_branches import is_dead
 from onnxreduce_cli.model.types.facts import Facts
 
+#: What to do where a node cannot be there with the types around it.
+_MEND = "mend the model: change this node, or the types that the model states around it"
+
 
 class Soundness:
     """Checks that the nodes of a model agree with the facts of their values."""
@@ -68,4 +71,4 @@ class Soundness:
 
 def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:
     where = (scope.describe(node), node.op_type, scope.opset or 0, scope.label)
-    return InvalidModelError(str(Blocker(*where, problem, "mend the model")))
+    return InvalidModelError(str(Blocker(*where, problem, _MEND)))

@@ -65,7 +65,7 @@ def next_step(op_type: str, opset: int, target: int, domain: str = "") -> NextSt
             target,
             f"onnx {onnx.__version__}, which is installed, has no such operator in the default "
             "domain",
-            "if it came later: pip install -U onnx; else mend the model",
+            "if it came later: pip install -U onnx; else mend the model: set its domain",
         )
     if opset < since[0]:
         reason = f"{op_type} was introduced with opset {since[0]}"

@@ -29,7 +29,7 @@ def _attribute_scalar(context: Context, name: str, default: float | None = None)
     """Return an attribute as a scalar of the data's dtype."""
     value = context.value(name, default)
     if value is None:
-        raise Blocked(f"it has no attribute {name!r}", "mend the model")
+        raise Blocked(f"it has no attribute {name!r}", "mend the model: add it")
     data = context.input(0)
     elem_type = context.need_elem_type(data, f"its attribute {name!r} takes it")
     return context.scalar(float(value), name, elem_type)

@@ -148,4 +148,4 @@ def test_branches_that_give_values_of_different_kinds(first: str, second: str, r
     )
     (blocker,) = blockers(source, 14)
     assert reason in blocker.reason
-    assert blocker.advice == "mend the model"
+    assert blocker.advice.startswith("mend the model: ")

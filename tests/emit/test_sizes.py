@@ -19,7 +19,7 @@ def of_rank_3(opset: int, node: str) -> ModelProto:
 def test_a_dimension_beyond_the_rank() -> None:
     (blocker,) = Conversion(of_rank_3(13, "ScatterElements<axis = 3>(x, j, x)"), 9).blockers
     assert blocker.reason == "'x' is said to have rank 3, and it needs a dimension 3 of it"
-    assert "the shapes that it states" in blocker.advice
+    assert "state its true shape" in blocker.advice
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) 
                 where = f" in {scope.label}" if scope.label else ""
                 raise ConversionError(
                     f"with {said} {node.op_type} node {scope.describe(node)}{where} cannot run: "
-                    f"{problem}; another size is right, or mend the model"
+                    f"{problem}; give another size, or mend the model: change this node"
                 )
 
 

@@ -42,7 +42,9 @@ def by_key(scopes: Iterable[Scope]) -> dict[FunctionKey, Scope]:
             raise InvalidModelError(f"function {label}: the name {quoted(wrong)} is not UTF-8")
         if names in found:
             label = function_label(function)
-            raise InvalidModelError(f"there are several functions {label}; mend the model")
+            raise InvalidModelError(
+                f"there are several functions {label}; mend the model: remove all but one of them"
+            )
         found[names] = scope
     return found
 
@@ -181,4 +183,6 @@ def check_recursion(
             seen.add(circle)
             circle = next(key for key in calls[circle] if left[key])
         label = function_label(by_identity[circle])
-        raise InvalidModelError(f"function {label} calls itself; mend the model")
+        raise InvalidModelError(
+            f"function {label} calls itself; mend the model: write a Loop there"
+        )

@@ -31,7 +31,9 @@ def check_model(model: ModelProto, found: Sequence[Scope]) -> None:
         InvalidModelError: what is wrong with it, and where.
     """
     if model.ir_version < 0:
-        raise InvalidModelError(f"its IR version is {model.ir_version}; mend the model")
+        raise InvalidModelError(
+            f"its IR version is {model.ir_version}; mend the model: set its ir_version, such as 8"
+        )
     bodies = functions.by_key(found)
     _check_imports(model, "")
     known: dict[FunctionKey, FunctionProto] = {}
@@ -57,7 +59,7 @@ def _check_imports(owner: ModelProto | FunctionProto, place: str) -> None:
             domain = quoted(entry.domain or "ai.onnx")
             raise InvalidModelError(
                 f"{place}opset {entry.version} of domain {domain} is no opset: it has more than "
-                "32 bits; mend the model"
+                "32 bits; mend the model: import the opset that it was written for"
             )
 
 
@@ -72,14 +74,27 @@ def _check_graph(scope: Scope, graph: GraphProto) -> None:
         problem = tensors.tensor_problem(tensor)
         if problem is not None:
             raise InvalidModelError(
-                f"{place}initializer {quoted(tensor.name)} {problem}; mend the model"
+                f"{place}initializer {quoted(tensor.name)} {problem}; {_MEND_TENSOR}"
             )
     for sparse in graph.sparse_initializer:
         problem = tensors.sparse_tensor_problem(sparse)
         if problem is not None:
             raise InvalidModelError(
-                f"{place}sparse initializer {quoted(sparse.values.name)} {problem}; mend the model"
+                f"{place}sparse initializer {quoted(sparse.values.name)} {problem}; {_MEND_TENSOR}"
             )
+
+
+_MEND_TENSOR = "mend the model: write this tensor again, by onnx.numpy_helper.from_array"
+
+#: What to do about a node, by a part of the reason why it is invalid; at last of all others.
+_REMEDIES = (
+    ("'roi' is missing", "add one; an empty float tensor will do, but for tf_crop_and_resize"),
+    ("is missing", "add it"),
+    ("does not define", "remove it, or import an opset that has it"),
+    ("which is not UTF-8", "write it in UTF-8"),
+    ("does not allow", "change that, or import an opset that allows it"),
+    ("", "change that in the node"),
+)
 
 
 class _NodeChecks:
@@ -109,7 +124,8 @@ class _NodeChecks:
                 if not is_default(node.domain):
                     opset, operator = imports.get(node.domain, 0), f"{node.domain}.{op_type}"
                 where = (name, operator, opset, scope.label)
-                raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
+                remedy = next(text for part, text in _REMEDIES if part in problem)
+                raise InvalidModelError(str(Blocker(*where, problem, f"mend the model: {remedy}")))
 
     def _imports(self, scope: Scope) -> Iterable[OperatorSetIdProto]:
         return (scope.function or self._model).opset_import

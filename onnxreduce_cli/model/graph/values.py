@@ -98,7 +98,7 @@ def dtype_name(elem_type: int) -> str:
     except ValueError as error:
         raise InvalidModelError(
             f"the model has values of element type {elem_type}, which the installed onnx does not "
-            "know; mend the model, or install a newer onnx"
+            "know; pip install -U onnx, or mend the model: give them another one"
         ) from error
 
 

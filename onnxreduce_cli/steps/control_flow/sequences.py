@@ -80,14 +80,20 @@ def _part_of_split(context: Context, split: NodeProto, axis: int, index: int) ->
         dim = known_size(context, split.input[0], axis)
         step = int(sizes)
         if step < 1:
-            raise Blocked(f"the sequence is split into parts of size {step}", "mend the model")
+            raise Blocked(
+                f"the sequence is split into parts of size {step}",
+                "mend the model: split it into parts of at least 1",
+            )
         # Without the size, indices from the front are still known.
         if not isinstance(dim, int) and index < 0:
             raise no_equivalent(context, _HOLDS)
         count = -(-dim // step) if isinstance(dim, int) else index + 1
         ends = range(0, (count + 1) * step, step)
     if index < -count or index >= count:
-        raise Blocked(f"it takes element {index} of a sequence of {count}", "mend the model")
+        raise Blocked(
+            f"it takes element {index} of a sequence of {count}",
+            f"mend the model: give it a position from {-count} to {count - 1}",
+        )
     index %= count
     return ends[index], ends[index + 1]
 

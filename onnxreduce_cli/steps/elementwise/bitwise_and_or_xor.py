@@ -31,7 +31,7 @@ def bitwise(context: Context) -> None:
     op, names = context.op, context.node.input[:]
     elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
     if {context.elem_type(name) for name in names} - {elem_type, None}:
-        raise Blocked("its inputs have two dtypes", "mend the model")
+        raise Blocked("its inputs have two dtypes", "mend the model: put a Cast before one")
     width = iinfo(numpy_dtype(elem_type)).bits
     context.warn(f"each element is taken apart into {width} bits of int64: memory for all of them")
     if elem_type == TensorProto.INT64:

@@ -21,7 +21,10 @@ def to_number(context: Context) -> None:
     """``Cast<to="FLOAT">`` becomes ``Cast<to=1>``."""
     name = context.value("to").upper()
     if name not in list(TensorProto.DataType.keys()):
-        raise Blocked(f"its dtype {name!r} does not exist", "mend the model")
+        raise Blocked(
+            f"its dtype {name!r} does not exist",
+            "mend the model: set its attribute to to a dtype, such as FLOAT",
+        )
     context.replace(to=TensorProto.DataType.Value(name))
 
 

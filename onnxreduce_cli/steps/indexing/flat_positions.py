@@ -38,7 +38,10 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
     depth = shape[-1]
     assert isinstance(depth, int)
     if not depth:
-        raise Blocked("its indices name no dimension", "mend the model")
+        raise Blocked(
+            "its indices name no dimension",
+            "mend the model: give it indices whose last dimension is at least 1",
+        )
     known = context.constant(indices)
     sizes = static_dims(dims[:depth])
     if known is not None and sizes is not None:

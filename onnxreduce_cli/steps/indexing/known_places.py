@@ -210,7 +210,9 @@ def _from_front(indices: Array, dims: Dims) -> tuple[Array, tuple[int, ...]]:
         raise Blocked("not all sizes of its data that are indexed are known", _FIX)
     positive = np.where(indices < 0, indices + np.array(sizes), indices)
     if len(sizes) < depth or (positive < 0).any() or (positive >= np.array(sizes)).any():
-        raise Blocked("its indices are beyond its data", "mend the model")
+        raise Blocked(
+            "its indices are beyond its data", "mend the model: give it indices within its data"
+        )
     return positive, sizes
 
 

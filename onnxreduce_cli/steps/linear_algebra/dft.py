@@ -115,7 +115,8 @@ def _transform(context: Context, data: str, rank: int) -> tuple[str, FourierTran
         parts = 2
     if parts not in (1, 2):
         raise Blocked(
-            f"its signal has {parts} numbers for an element, not 1 or 2", "mend the model"
+            f"its signal has {parts} numbers for an element, not 1 or 2",
+            "mend the model: give it a signal of shape [..., 1] or [..., 2]",
         )
     return data, FourierTransform(inverse, onesided, parts)
 

@@ -92,7 +92,8 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
     listed = terms.split(",")
     if len(listed) != len(context.node.input) or not is_equation(equation):
         raise Blocked(
-            f"its equation {quoted(equation)} does not describe its inputs", "mend the model"
+            f"its equation {quoted(equation)} does not describe its inputs",
+            "mend the model: give it an equation with a term for each input",
         )
     operands = []
     widest = 0
@@ -105,7 +106,10 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
             rank = len(before)
         hidden = rank - len(before) - len(after)
         if hidden < 0 or (hidden and not dots):
-            raise Blocked(f"{term!r} does not fit the rank {rank} of {name!r}", "mend the model")
+            raise Blocked(
+                f"{term!r} does not fit the rank {rank} of {name!r}",
+                "mend the model: give it an equation with a letter for each dimension",
+            )
         widest = max(widest, hidden)
         operands.append(Operand(name, (*before, *_dots(hidden), *after)))
     if arrow:
@@ -160,7 +164,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         if size is not None and size[0] != size[1]:
             raise Blocked(
                 f"its label {label!r} stands for dimensions of sizes {sorted(size)}",
-                "mend the model",
+                "mend the model: give them letters of their own",
             )
         shape: str
         diagonal: str

@@ -31,7 +31,9 @@ def two_lists(context: Context) -> None:
     """
     classes = list(context.value("classes_strings", ()))
     if len(set(classes)) < len(classes):
-        raise Blocked("a class is there twice in its classes_strings", "mend the model")
+        raise Blocked(
+            "a class is there twice in its classes_strings", "mend the model: remove one of them"
+        )
     indices = list(range(len(classes)))
     lists: dict[str, Any] = {"keys_int64s": indices, "values_strings": classes}
     if _input_type(context) == TensorProto.STRING:
@@ -143,7 +145,9 @@ def _entries(context: Context, side: str) -> Array:
         found = context.value(f"{side}_{ending}")
         if found is not None:
             return np.array(found, helper.tensor_dtype_to_np_dtype(elem_type))
-    raise Blocked(f"it has no {side}", "mend the model")
+    raise Blocked(
+        f"it has no {side}", f"mend the model: add {side}_int64s, {side}_strings or the like"
+    )
 
 
 def _default(context: Context, values: Array) -> Any:
@@ -167,7 +171,9 @@ def _as_list(side: str, array: Array) -> dict[str, list[Any]]:
 def _refuse_doubled(keys: Array, values: Array) -> None:
     """Refuse a key with two values: versions and runtimes differ in which of them counts."""
     if len(keys) != len(values):
-        raise Blocked("it has not one value for each key", "mend the model")
+        raise Blocked(
+            "it has not one value for each key", "mend the model: give it as many values as keys"
+        )
     found: dict[Any, Any] = {}
     for key, value in zip(keys.tolist(), values.tolist(), strict=True):
         if found.setdefault(key, value) != value:

@@ -170,7 +170,10 @@ def as_regressor(context: Context) -> None:
 def _word(context: Context, name: str, default: int, words: Sequence[str]) -> str:
     number: int = context.value(name, default)
     if not 0 <= number < len(words):
-        raise Blocked(f"its {name}={number} does not exist", "mend the model")
+        raise Blocked(
+            f"its {name}={number} does not exist",
+            f"mend the model: set it to a number from 0 to {len(words) - 1}",
+        )
     return words[number]
 
 
@@ -219,7 +222,10 @@ def _write_tree(ensemble: _Ensemble, made: _Nodes, tree: int, root: int) -> None
             continue
         mode = ensemble.modes[index]
         if not 0 <= mode <= _MEMBER:
-            raise Blocked(f"its mode {mode} does not exist", "mend the model")
+            raise Blocked(
+                f"its mode {mode} does not exist",
+                f"mend the model: set it to a number from 0 to {_MEMBER}",
+            )
         feature, nan = ensemble.features[index], ensemble.missing[index]
         values, word = [ensemble.splits[index]], _MODES[mode] if mode < _MEMBER else "BRANCH_EQ"
         if mode == _MEMBER:
@@ -310,7 +316,10 @@ def as_ensemble(context: Context) -> None:
     for name in ("nodes_truenodeids", "nodes_falsenodeids"):
         following = [(trees[index], value(name)[index]) for index in inner]
         if not place.keys() >= set(following):
-            raise Blocked("a branch leads to no node", "mend the model")
+            raise Blocked(
+                "a branch leads to no node",
+                "mend the model: let each branch name a node of its own tree",
+            )
         reached.update(following)
         sides.append(([place[key] for key in following], [int(k in is_leaf) for k in following]))
     roots = [key for key in keys if key not in reached]

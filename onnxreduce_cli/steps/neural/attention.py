@@ -38,7 +38,10 @@ def _known_lengths(context: Context) -> tuple[int | None, int | None]:
         if known is None or known.dims is None:
             return None
         if len(known.dims) < -axis:
-            raise Blocked(f"its input {index} has rank {len(known.dims)}", "mend the model")
+            raise Blocked(
+                f"its input {index} has rank {len(known.dims)}",
+                "mend the model: give it an input of rank 3 or 4",
+            )
         found = known.dims[axis]
         return found if isinstance(found, int) else None
 

@@ -222,7 +222,10 @@ def _stage_of_output(context: Context, cap: float) -> int:
     """Return the stage after which the scores are an output."""
     stage: int = context.value("qk_matmul_output_mode", _RAW)
     if stage not in (_RAW, _CAPPED, _BIASED, _WEIGHTS):
-        raise Blocked(f"its qk_matmul_output_mode={stage} does not exist", "mend the model")
+        raise Blocked(
+            f"its qk_matmul_output_mode={stage} does not exist",
+            "mend the model: set it to 0, 1, 2 or 3",
+        )
     if stage == _BIASED and not (context.input(_MASK) or context.value("is_causal", 0) == 1):
         stage = _CAPPED
     return _RAW if stage == _CAPPED and not cap else stage

@@ -75,5 +75,7 @@ def stash_type(context: Context) -> int:
     """
     stash: int = context.value("stash_type", TensorProto.FLOAT)
     if stash not in FLOATS_WITH_BFLOAT16:
-        raise Blocked(f"its stash_type {stash} is not a float dtype", "mend the model")
+        raise Blocked(
+            f"its stash_type {stash} is not a float dtype", "mend the model: set it to 1 (float)"
+        )
     return stash

@@ -98,7 +98,9 @@ def _spatial_axis_count(context: Context) -> int:
             count = len(known) if known is not None else (dims or (0,))[0]
             if count > MOST_DIMS:
                 reason = f"it has {count:,} spatial axes, and {MOST_DIMS:,} are the most"
-                raise Blocked(reason, "mend the model")
+                raise Blocked(
+                    reason, "mend the model: give it image and block shapes of fewer axes"
+                )
             return count
     for attribute in ("strides", "dilations", "pads"):
         per_axis = context.value(attribute)
@@ -169,7 +171,10 @@ def _sum_table(
     begin, dilation, stride = layout
     numbers = [number for number in (image, block, count) if isinstance(number, int)]
     if any(isinstance(size, int) and size < 0 for size in (image, block)):
-        raise Blocked("a size of its image or of its blocks is negative", "mend the model")
+        raise Blocked(
+            "a size of its image or of its blocks is negative",
+            "mend the model: give it sizes of at least 0",
+        )
     if len(numbers) == 3 and math.prod(numbers[:2]) <= LARGEST_CONSTANT:
         return _known_table(numbers, layout)
     own = sizes(context, arange(context, block))

@@ -81,7 +81,7 @@ def _image_sizes(context: Context, rank: int) -> list[Term]:
     known = context.elements(name) or (None,) * (rank + 2)
     if len(known) != rank + 2:
         reason = f"its input size has {len(known)} elements, not {rank + 2}"
-        raise Blocked(reason, "mend the model")
+        raise Blocked(reason, f"mend the model: give it {rank + 2} elements")
     whole = Term(context, name, TensorProto.INT64)
     return [
         whole.at(axis) if length is None else term(context, length, TensorProto.INT64)

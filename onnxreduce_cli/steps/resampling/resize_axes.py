@@ -11,6 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import non_negative_axes
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.resampling.resize_mapping import COORDINATES, ROUNDINGS, ResizeMethod
@@ -78,8 +79,28 @@ def resize_rank(context: Context, counts: str) -> int:
 
 
 def resize_axes(context: Context, rank: int) -> tuple[int, ...]:
-    """Return the axes, counted from the front, that the scales, sizes and regions are for."""
-    return non_negative_axes(context.value("axes", tuple(range(rank))), rank)
+    """Return the axes, counted from the front, that the scales, sizes and regions are for.
+
+    Raises:
+        Blocked: the region has fewer numbers than these need.
+    """
+    axes = non_negative_axes(context.value("axes", tuple(range(rank))), rank)
+    if crops_input(context):
+        _check_region(context, len(axes))
+    return axes
+
+
+def _check_region(context: Context, count: int) -> None:
+    """Block a Resize without a start and an end for each of its axes."""
+    name = context.input(1)
+    dims = dims_of(context, name) if name else (0,)
+    if dims is not None and len(dims) == 1 and dims[0] in range(2 * count):
+        raise Blocked(
+            f"it resizes a region (tf_crop_and_resize), and its input roi has {dims[0]} numbers, "
+            f"not {2 * count}",
+            "mend the model: give it roi, the starts of all axes and then their ends, from 0 to 1, "
+            "or set its coordinate_transformation_mode to half_pixel",
+        )
 
 
 def resized_by_scales(

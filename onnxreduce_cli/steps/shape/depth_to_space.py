@@ -59,7 +59,7 @@ def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> Value
     if isinstance(count, int) and count % columns:
         raise Blocked(
             f"its {count} channels are no multiple of {columns}, its blocksize squared",
-            "mend the model",
+            "mend the model: give it another blocksize, or state its true shape in value_info",
         )
     if isinstance(count, int) and count <= LARGEST_CONSTANT:
         numbers = np.arange(count, dtype=np.int64).reshape(rows, columns)

@@ -57,5 +57,8 @@ def flatten_axis_from_front(context: Context) -> None:
         context.replace("Identity", [matrix], keep=())
         return
     if axis < -rank:
-        raise Blocked(f"its axis {axis} is out of range for rank {rank}", "mend the model")
+        raise Blocked(
+            f"its axis {axis} is out of range for rank {rank}",
+            f"mend the model: give it an axis from {-rank} to {rank}",
+        )
     context.replace(axis=axis + rank)

@@ -118,7 +118,8 @@ def _known_indices(numbers: list[int], mode: str) -> Array:
         return np.pad(own, beside, constant_values=size)
     if not own.size and any(beside):
         raise Blocked(
-            f"it pads an axis of size 0 by its elements (mode {mode!r})", "mend the model"
+            f"it pads an axis of size 0 by its elements (mode {mode!r})",
+            "mend the model: pad it by mode constant",
         )
     return np.pad(own, beside, mode=mode)  # type: ignore[call-overload, no-any-return]
 

@@ -19,7 +19,7 @@ def shape_to_input(context: Context) -> None:
     """``Reshape<shape=[2, -1], consumed_inputs=[0]>(x)`` becomes ``Reshape(x, shape)``."""
     shape = ints_to_constant(context, "shape")
     if not shape:
-        raise Blocked("its attribute shape is missing", "mend the model")
+        raise Blocked("its attribute shape is missing", "mend the model: add it")
     context.replace(inputs=[context.input(0), shape], drop=("shape", "consumed_inputs"))
 
 

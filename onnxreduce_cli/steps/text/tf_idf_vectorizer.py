@@ -117,7 +117,10 @@ def _coordinates(context: Context) -> list[int]:
     coordinates = list(context.value("ngram_indexes"))
     bounds = [0, *context.value("ngram_counts"), len(context.value("pool_int64s") or ())]
     if bounds != sorted(bounds):
-        raise Blocked(f"its ngram_counts {bounds[1:-1]} are not ascending", "mend the model")
+        raise Blocked(
+            f"its ngram_counts {bounds[1:-1]} are not ascending",
+            "mend the model: give it ascending ones, at most as many as its pool has items",
+        )
     grams = sum(
         (end - start) // length for length, (start, end) in enumerate(pairwise(bounds[1:]), 1)
     )
@@ -126,11 +129,11 @@ def _coordinates(context: Context) -> list[int]:
         raise Blocked(
             f"its pool has {grams} n-grams, but its ngram_indexes or weights have "
             f"{min(given - {grams}, default=0)} elements",
-            "mend the model",
+            "mend the model: give each n-gram of its pool an index and a weight",
         )
     if not 0 <= min(coordinates) <= max(coordinates) < LARGEST_CONSTANT:
         reason = f"its ngram_indexes are not all from 0 to {LARGEST_CONSTANT - 1:,}"
-        raise Blocked(reason, "mend the model")
+        raise Blocked(reason, "mend the model: give it indexes within these")
     return coordinates
 
 

@@ -349,6 +349,23 @@ def test_the_check_of_a_region_only_known_at_run_time() -> None:
     converts_or_counts(source, 10, inputs, check=True, in_numpy=True)
 
 
+@pytest.mark.parametrize("numbers", [None, 0, 2, 4])
+def test_a_region_that_is_not_given(numbers: int | None) -> None:
+    x = image(1, 1, 6, 6)
+    roi = None if numbers is None else np.zeros(numbers, np.float32)
+    inputs = {"x": x, "roi": roi, "scales": np.array([1, 1, 2, 2], np.float32)}
+    source = one_node(
+        "Resize",
+        13,
+        inputs,
+        initializers=("roi", "scales"),
+        coordinate_transformation_mode="tf_crop_and_resize",
+    )
+    (blocker,) = blockers(source, 10)
+    assert f"its input roi has {numbers or 0} numbers, not 8" in blocker.reason
+    assert blocker.advice.startswith("mend the model: give it roi, the starts of all axes")
+
+
 @pytest.mark.newest
 def test_axes_are_worked_in() -> None:
     x = image(2, 3, 4, 5)
