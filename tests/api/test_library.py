@@ -13,6 +13,7 @@ from onnx import ModelProto
 
 import onnxreduce
 from onnxreduce import InvalidModelError, OnnxreduceWarning, UsageError
+from onnxreduce_cli.api.library import convert  # The tests of steps put theirs around its name.
 from tests.support import model
 
 SOURCE = """<ir_version: 8, opset_import: ["" : 18]>
@@ -77,8 +78,8 @@ def test_what_cannot_be_checked_is_warned_of() -> None:
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        onnxreduce.convert(noise, 14)
-        onnxreduce.convert(model(SOURCE), 13)
+        convert(noise, 14)
+        convert(model(SOURCE), 13)
     assert len(caught) == len({str(item.message) for item in caught}) == 1, caught
     assert caught[0].category is OnnxreduceWarning
     assert caught[0].filename == __file__
