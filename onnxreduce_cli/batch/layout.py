@@ -7,14 +7,18 @@ import os
 from collections.abc import Iterable
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.text import quoted
 
 
 def matching_files(patterns: Iterable[str], out_dir: str | None = None) -> list[str]:
     """Return the files that match names and patterns, each once, in order.
 
     Not every shell expands patterns. A pattern that matches nothing is returned as it is, as in
-    shells, and so is one that is the name of a file. Files in `out_dir` are outputs, which no
-    pattern matches.
+    shells, and so is one that is the name of a file. A folder stands for the models in it and in
+    the folders below. Files in `out_dir` are outputs, which neither matches.
+
+    Raises:
+        UsageError: a folder holds no model.
     """
     found: dict[str, str] = {}
     for pattern in patterns:
@@ -22,9 +26,18 @@ def matching_files(patterns: Iterable[str], out_dir: str | None = None) -> list[
         if glob.has_magic(pattern) and not os.path.lexists(pattern):
             matches = sorted(glob.glob(pattern, recursive=True))
             names = [name for name in matches if not _is_in(name, out_dir)] or names
+        elif os.path.isdir(pattern):
+            names = [name for name in _models_in(pattern) if not _is_in(name, out_dir)]
+            if not names:
+                raise UsageError(f"folder {quoted(pattern)} holds no .onnx file; name the models")
         for name in names:
             found.setdefault(os.path.abspath(name), name)
     return list(found.values())
+
+
+def _models_in(folder: str) -> list[str]:
+    pattern = os.path.join(glob.escape(folder), "**", "*.onnx")
+    return sorted(name for name in glob.glob(pattern, recursive=True) if os.path.isfile(name))
 
 
 def _is_in(name: str, folder: str | None) -> bool:

@@ -16,6 +16,7 @@ from onnxreduce_cli.cli.options import (
     complete_runtimes,
     each_of,
     limit_options,
+    parse_names,
     preparation_options,
     type_option,
     weight_options,
@@ -48,11 +49,6 @@ def _parse_ir_version(_: click.Context, __: click.Parameter, value: str) -> Want
     if not value.isdigit() or not 3 <= int(value) <= IR_VERSION:
         raise click.BadParameter(f"give a number from 3 to {IR_VERSION}, auto, or keep")
     return int(value)
-
-
-def _parse_names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
-    """Parse names with commas between them."""
-    return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def _parse_operators(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -125,15 +121,16 @@ _many_options = each_of(_MANY)
 @click.option(
     "--expand",
     shell_complete=complete_operators,
+    callback=parse_names,
     multiple=True,
-    metavar="OPERATOR",
-    help="Write this operator out in others. May be given several times.",
+    metavar="OPERATOR,...",
+    help="Write these operators out in others.",
 )
 @click.option(
     "--contract",
     shell_complete=complete_contracted,
-    callback=_parse_names,
-    default="",
+    callback=parse_names,
+    multiple=True,
     metavar="OPERATOR,...|GROUP",
     help="Put these operators in place of the nodes that exporters write for them: single ones, or "
     "normalizations, activations, attention, family, all. In ONNX Runtime on a CPU ReduceLogSumExp "
@@ -192,7 +189,7 @@ def convert_command(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Move each MODEL (a file, a pattern, or - for standard input) to another opset.
+    """Move each MODEL (a file, a pattern, a folder, or - for standard input) to another opset.
 
     Nothing is written if any node cannot get there: stderr says which ones and why, and the exit
     code is 1; so it is if one that changes, run before and after, computes something else.

@@ -14,6 +14,7 @@ from importlib import import_module
 import click
 
 from onnxreduce_cli import __version__
+from onnxreduce_cli.cli.help import write_examples
 from onnxreduce_cli.cli.reporting import report_usage_error
 from onnxreduce_cli.cli.streams import prepare_streams, say
 from onnxreduce_cli.text import joined, nearest, wrapped
@@ -44,6 +45,9 @@ class _Group(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            say(ctx.get_help(), err=True)
+            ctx.exit(2)
         typed = [*args]
         try:
             return super().parse_args(ctx, args)
@@ -77,6 +81,9 @@ class _Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples("", formatter)
+
 
 def _refused(error: click.UsageError, typed: list[str]) -> click.UsageError:
     """Print the report of wrong usage of the program itself, if one is requested."""
@@ -98,6 +105,7 @@ def _show_versions(context: click.Context, _: click.Parameter, value: bool) -> N
 
 @click.command(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     expose_value=False,

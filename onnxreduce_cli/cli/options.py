@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,6 +50,21 @@ def parse_size(_: click.Context, __: click.Parameter, value: str | None) -> int 
     return int(float(found[1]) * _UNITS[found[2]])
 
 
+def parse_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Parse lists of names, with commas between them."""
+    return tuple(dict.fromkeys(_listed(values)))
+
+
+#: A comma between the items of a list, and not between the dimensions of a type.
+_COMMA = re.compile(r",(?![^\[]*\])")
+
+
+def _listed(values: Iterable[str]) -> list[str]:
+    """Return the items of lists with commas between them."""
+    items = (item.strip() for value in values for item in _COMMA.split(value))
+    return [item for item in items if item]
+
+
 # Shell completion
 
 
@@ -61,10 +76,11 @@ def _completions(names: list[str], begun: str, before: str = "") -> list[Complet
 
 
 def complete_operators(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Complete operators of the default domain."""
+    """Complete operators of the default domain; of a list, its last item."""
     from onnxreduce_cli import schemas
 
-    return _completions(list(schemas.operators()), begun)
+    before, comma, last = begun.rpartition(",")
+    return _completions(list(schemas.operators()), last, before + comma)
 
 
 def complete_contracted(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -107,7 +123,7 @@ def complete_dims(context: click.Context, __: click.Parameter, begun: str) -> li
 def _parse_dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     """Parse texts such as ``batch=4`` into sizes by name."""
     found: dict[str, int] = {}
-    for value in values:
+    for value in _listed(values):
         name, _sign, number = value.partition("=")
         if not name or not number.isdecimal():
             raise click.BadParameter(f"{value!r} is not of the form name=size, as batch=1")
@@ -139,7 +155,7 @@ _COMPARING = (
         multiple=True,
         shell_complete=complete_dims,
         callback=_parse_dims,
-        metavar="NAME=SIZE",
+        metavar="NAME=SIZE,...",
         help="Fix a dimension.",
     ),
     click.option(
@@ -232,7 +248,7 @@ weight_options = each_of(_WEIGHTS)
 def _parse_dtypes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Parse texts such as ``bfloat16=float`` into new dtypes by old ones."""
     found: dict[str, str] = {}
-    for value in values:
+    for value in _listed(values):
         before, sign, after = value.partition("=")
         if not (before and sign and after):
             raise click.BadParameter(f"{value!r} is not of the form FROM=TO")
@@ -244,26 +260,13 @@ def _parse_dtypes(_: click.Context, __: click.Parameter, values: tuple[str, ...]
 def _parse_types(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Parse texts such as ``y=uint8`` into types by name; names may have ``=`` in them."""
     found: dict[str, str] = {}
-    for value in values:
+    for value in _listed(values):
         name, _sign, text = value.rpartition("=")
         if not name or not text:
             raise click.BadParameter(f"{value!r} is not of the form NAME=DTYPE")
         if found.setdefault(name, text) != text:
             raise click.BadParameter(f"it says both {found[name]} and {text} of {name!r}")
     return found
-
-
-def _parse_io_dtypes(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
-    """Parse texts such as ``ids=int32,mask=int32`` into dtypes by name."""
-    return _parse_types(context, parameter, tuple(",".join(values).split(",")) if values else ())
-
-
-def _parse_kept(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Parse lists of operators and nodes, with commas between them."""
-    names = (name.strip() for value in values for name in value.split(","))
-    return tuple(dict.fromkeys(name for name in names if name))
 
 
 _PREPARING = (
@@ -288,14 +291,14 @@ _PREPARING = (
         "dtypes",
         multiple=True,
         callback=_parse_dtypes,
-        metavar="FROM=TO",
+        metavar="FROM=TO,...",
         help="Change a dtype in values, weights and attributes, as in bfloat16=float.",
     ),
     click.option(
         "--io-dtype",
         "io_dtypes",
         multiple=True,
-        callback=_parse_io_dtypes,
+        callback=_parse_types,
         metavar="NAME=DTYPE,...",
         help="Change the dtype of an input or output alone; a Cast inside restores the old one.",
     ),
@@ -305,10 +308,9 @@ _PREPARING = (
     click.option(
         "--keep-dtype",
         multiple=True,
-        callback=_parse_kept,
+        callback=parse_names,
         metavar="OPERATOR|NODE,...",
-        help="Nodes of this operator or name keep the dtype that --dtype changes, between Casts. "
-        "May be given several times.",
+        help="Nodes of this operator or name keep the dtype that --dtype changes, between Casts.",
     ),
 )
 
@@ -322,9 +324,9 @@ type_option = click.option(
     "types",
     multiple=True,
     callback=_parse_types,
-    metavar="NAME=DTYPE[DIM,...]",
+    metavar="NAME=DTYPE[DIM,...],...",
     help="Take a value to be of this type where nothing else tells, as in y=uint8 or "
-    "y=float[N,3,224]. May be given several times.",
+    "y=float[N,3,224].",
 )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onnxreduce_cli.cli.help import WithHelp
 from onnxreduce_cli.cli.streams import say
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _ALONE = {"--strip-metadata": "all", "--json": _STREAM}
 _REPORTS_ERRORS = f"{__name__}.reports_errors"
 
 
-class WithOptionalValues(click.Command):
+class WithOptionalValues(WithHelp):
     """A command with options that may stand without their values.
 
     The word after such an option is not its value, as it may be a model. Only ``--json`` takes a

@@ -27,6 +27,7 @@ EXECUTORS = {
 @click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
 @click.option("--save-failure", metavar="DIR", help="Keep the first inputs that differ.")
 @click.option("-v", "--verbose", is_flag=True, help="Tell each comparison of each output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
 @limit_options
 @with_settings
 @reporting("verify", "junit", "code_quality", "html")
@@ -47,6 +48,7 @@ def verify_command(
     executor: str,
     save_failure: str | None,
     verbose: bool,
+    quiet: bool,
     timeout: float,
     memory: int,
 ) -> int:
@@ -81,5 +83,6 @@ def verify_command(
         )
     reporter.content = lambda: report
     reporter.pictures = lambda: [verify_picture(report, *[load(x).model for x in (a, b) if x])]
-    reporter.say(wrapped(verify_text(report, verbose=verbose).split("\n"), LINE))
+    if not quiet:
+        reporter.say(wrapped(verify_text(report, verbose=verbose).split("\n"), LINE))
     return report.exit_code
