@@ -192,6 +192,11 @@ class UncheckedError(ConversionError):
     state = "not checked"
     report: Any = None
 
+    def __init__(self, *lines: str) -> None:
+        """Join the lines of the message."""
+        OnnxreduceError.__init__(self, *lines)
+        self.message, self.blockers = lines[0], ()
+
 
 class OutOfMemoryError(OnnxreduceError, MemoryError):
     """A model takes more memory than it is allowed."""

@@ -91,7 +91,7 @@ def refuse_failures(report: SiteReport, *, strict: bool) -> None:
     """
     if report.ok and strict and report.unchecked:
         head = "nothing was converted, as these nodes could not be checked:"
-        unchecked = UncheckedError("\n".join([head, *map(str, report.unchecked)]))
+        unchecked = UncheckedError(head, *map(str, report.unchecked))
         unchecked.report = report
         raise unchecked
     if report.ok:
