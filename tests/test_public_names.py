@@ -95,6 +95,7 @@ CODES = {
     "UncheckedError": (1, "not checked"),
     "CannotRunError": (3, "cannot be run"),
     "LimitError": (3, "stopped"),
+    "MissingError": (3, "cannot be run"),
     "RefusedError": (3, "cannot be run"),
     "RunFailedError": (1, "failed to run"),
     "CrashedError": (1, "failed to run"),

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from onnxreduce_cli.errors import UncheckedError
+
 if TYPE_CHECKING:
     from onnx import ModelProto
     from onnx_ir import Model
@@ -42,6 +44,25 @@ def prepare_checks(*, verify: bool = True) -> None:
     modules = ("onnxruntime", "onnxreduce_cli.verification.running.sessions")
     with suppress(OSError):  # It is raised again where the worker is used.
         current_worker(modules, None if verify else {BLAS_THREADS: "1"})
+
+
+def runtime_problem(*, strict: bool) -> str:
+    """Return why NumPy alone can check, after "ONNX Runtime"; empty if ONNX Runtime can, too.
+
+    Args:
+        strict: whether ONNX Runtime must check, too.
+
+    Raises:
+        UncheckedError: it cannot, with `strict`.
+    """
+    from onnxreduce_cli.verification.running import isolated
+
+    problem = isolated.runtime_problem()
+    if problem and strict:
+        raise UncheckedError(
+            f"nothing was converted, as a strict check needs ONNX Runtime, which {problem}"
+        )
+    return problem
 
 
 def import_numpy() -> None:

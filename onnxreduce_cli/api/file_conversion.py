@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from onnxreduce_cli.api.checks import check_conversion, prepare_checks
+from onnxreduce_cli.api.checks import check_conversion, prepare_checks, runtime_problem
 from onnxreduce_cli.api.conversion import planned_conversion
 from onnxreduce_cli.api.save import SavedData, check_data_path, save, try_out
 from onnxreduce_cli.engine.conversion import Conversion
@@ -62,6 +62,8 @@ class Converted(Serializable):
         data: the external data that was written.
         false_shapes: false shapes that the model stated, and that were corrected.
         sizes: the sizes of the two files in bytes, without external data; None if one is a stream.
+        numpy_alone: why NumPy alone checked, after "ONNX Runtime"; empty if nothing was checked, or
+            ONNX Runtime did as well.
     """
 
     source: str
@@ -73,6 +75,7 @@ class Converted(Serializable):
     data: SavedData = field(default_factory=SavedData)
     false_shapes: tuple[FalseShape, ...] = ()
     sizes: tuple[int, int] | None = None
+    numpy_alone: str = ""
 
     def __repr__(self) -> str:
         """Return the paths and the changes in one line."""
@@ -120,6 +123,8 @@ def convert_file(
     options.validate()
     if options.check and not options.only_plans:
         prepare_checks()
+        if options.strict:
+            runtime_problem(strict=True)
     document = load(source, stdin if source == STREAM else None)
     path = output_path(source, target, options.opset_of(document.model), options)
     if not options.dry_run:
@@ -147,11 +152,14 @@ def convert_file(
                 done = _try_out(checked, document, conversion, options, examined)
             else:
                 done = _write(checked, document, conversion, options, examined, stdout, copying)
-        return replace(
+        done = replace(
             done,
             verified=None if comparison is None else comparison.report,
             whole=checker.report if passes else None,
         )
+        if done.checks is None and done.verified is None and done.whole is None:
+            return done
+        return replace(done, numpy_alone=runtime_problem(strict=False))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from onnx import ModelProto
 
-from onnxreduce_cli.api.checks import check_conversion, check_whole, prepare_checks
+from onnxreduce_cli.api.checks import check_conversion, check_whole, prepare_checks, runtime_problem
 from onnxreduce_cli.api.conversion import planned_conversion
 from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
 from onnxreduce_cli.api.keywords import with_keywords
@@ -98,7 +98,8 @@ def convert(
         allow_ops: the only operators that may be left, ``["Add", "Resize@11-"]``; all if empty.
         in_place: edit the given model and return it; else it is left as it is.
         check: run each distinct node that changes, before and after, on small inputs.
-        strict: check, and refuse a conversion if some node could not be checked.
+        strict: check, and refuse a conversion if some node could not be checked, or not in
+            ONNX Runtime as that cannot be imported.
         whole: changes of the whole model: see `PreparationOptions`.
 
     Warns:
@@ -172,6 +173,8 @@ def _convert(document: Document, options: Options, given: ModelOrPath | Model) -
     options.validate()
     if options.check and options.opset != default_opset(document.model):
         prepare_checks()
+    if options.strict:
+        runtime_problem(strict=True)
     with planned_conversion(document, options) as conversion:
         report = check_conversion(conversion, strict=options.strict) if options.check else None
         found = [] if report is None else [f"not checked: {item}" for item in report.unchecked]
@@ -185,6 +188,9 @@ def _convert(document: Document, options: Options, given: ModelOrPath | Model) -
             before.CopyFrom(document.model)
         conversion.apply()
     found += _far_weights(document, given)
+    problem = runtime_problem(strict=False) if passes or report is not None else ""
+    if problem:
+        found.append(f"checked by NumPy alone: ONNX Runtime {problem}")
     if not passes:
         return found
     try:

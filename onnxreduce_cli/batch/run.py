@@ -235,7 +235,7 @@ def _conversion_result(task: _Task, done: Converted, known: str) -> ModelResult:
     model = _report_data(task, done)
     if task.options.dry_run:
         return replace(_plan_result(done), model=model)
-    detail = "; ".join([headline(done.plan), *check_lines(done)])
+    detail = "; ".join([headline(done), *check_lines(done)])
     made = None
     if task.folder is not None:
         read = stamps({path: path for path in done.data.read})
@@ -257,7 +257,7 @@ def _report_data(task: _Task, done: Converted) -> ConvertedModel | None:
 def _plan_result(done: Converted) -> ModelResult:
     blockers = done.plan.blockers
     if not blockers:
-        detail = "; ".join([headline(done.plan), *check_lines(done)])
+        detail = "; ".join([headline(done), *check_lines(done)])
         return ModelResult(done.source, "", 0, "can be converted", detail)
     notes = tuple(joined([f"{done.source}: {line}"]) for line in blocker_lines(blockers))
     return ModelResult(

@@ -375,7 +375,8 @@ def _show_plan(reporter: Reporter, done: Converted, *, verbose: bool, quiet: boo
     from onnxreduce_cli.report.plan import blockers_text, plan_text
 
     if not quiet:
-        reporter.say(plan_text(done.plan, done.source, verbose=verbose))
+        text = plan_text(done.plan, done.source, verbose=verbose, numpy_alone=done.numpy_alone)
+        reporter.say(text)
         _show_checks(reporter, done, err=False)
     if done.plan.blockers:
         say(blockers_text(done.plan.blockers, verbose=verbose), err=True)

@@ -17,6 +17,7 @@ from onnxreduce_cli import __version__
 from onnxreduce_cli.cli.help import write_examples
 from onnxreduce_cli.cli.reporting import report_usage_error
 from onnxreduce_cli.cli.streams import prepare_streams, say
+from onnxreduce_cli.runtime_module import RuntimeMissingError, import_onnxruntime
 from onnxreduce_cli.text import joined, nearest, wrapped
 
 #: The subcommands: the module of this package that each is in, and its help.
@@ -96,9 +97,12 @@ def _show_versions(context: click.Context, _: click.Parameter, value: bool) -> N
     if not value or context.resilient_parsing:
         return
     say(f"onnxreduce {__version__}")
-    for name in ("onnx", "onnxruntime", "numpy"):
-        module = import_module(name)
-        say(f"{name} {module.__version__}")
+    say(f"onnx {import_module('onnx').__version__}")
+    try:
+        say(f"onnxruntime {import_onnxruntime().__version__}")
+    except RuntimeMissingError as error:
+        say(f"onnxruntime {error}")
+    say(f"numpy {import_module('numpy').__version__}")
     say(f"Python {platform.python_version()} on {platform.platform()}")
     context.exit()
 

@@ -71,7 +71,7 @@ class Options:
         force: overwrite a file that exists.
         in_place: allow the output to be the input.
         check: run each distinct node that changes, before and after; the default.
-        strict: write nothing if some node could not be checked.
+        strict: write nothing if some node could not be checked, or ONNX Runtime not imported.
         verify: compare the whole models, too.
         pairs: real data to compare with, ``name=file.npy`` each.
         inputs: real data to compare with: an .npz file or a test_data_set folder.

@@ -22,7 +22,7 @@ def changes_text(done: Converted, *, verbose: bool = False) -> str:
     """Describe a finished conversion: a headline, then a line for each kind of change."""
     plan = done.plan
     lines = [
-        *_head(f"{done.source} -> {done.target}", plan, done.sizes),
+        *_head(f"{done.source} -> {done.target}", plan, done.sizes, done.numpy_alone),
         *_whole(plan, verbose=verbose),
     ]
     return wrapped([*lines, *_nodes(plan, verbose=verbose)])
@@ -43,6 +43,8 @@ def check_lines(done: Converted) -> list[str]:
 def remarks(done: Converted) -> list[str]:
     """Return the warnings and remarks of a finished conversion, a line each."""
     found = []
+    if done.numpy_alone:
+        found.append(f"warning: checked by NumPy alone: ONNX Runtime {done.numpy_alone}")
     if done.checks is not None:
         found += [f"warning: not checked: {item}" for item in done.checks.unchecked]
         found += [f"remark: {remark}" for remark in done.checks.remarks]
@@ -65,10 +67,10 @@ def remarks(done: Converted) -> list[str]:
     return found + _warnings(done.plan)
 
 
-def plan_text(plan: Plan, source: str, *, verbose: bool = False) -> str:
+def plan_text(plan: Plan, source: str, *, verbose: bool = False, numpy_alone: str = "") -> str:
     """Describe a plan: a headline, the changes, the removed values, and whether it is possible."""
     lines = [
-        *_head(source, plan, None),
+        *_head(source, plan, None, numpy_alone),
         *_whole(plan, verbose=verbose),
         *_nodes(plan, verbose=verbose),
     ]
@@ -90,14 +92,15 @@ def blockers_text(blockers: Sequence[Blocker], *, verbose: bool = False) -> str:
     return wrapped(map(str, blockers) if verbose else blocker_lines(blockers))
 
 
-def headline(plan: Plan) -> str:
-    """Return the opsets before and after, and how much changes."""
-    return ", ".join(part for part in (_way(plan), _ir_version(plan)) if part)
+def headline(done: Converted) -> str:
+    """Return the opsets before and after, how much changes, and whether NumPy alone checked."""
+    parts = (_way(done.plan, done.numpy_alone), _ir_version(done.plan))
+    return ", ".join(part for part in parts if part)
 
 
-def _head(files: str, plan: Plan, sizes: tuple[int, int] | None) -> list[str]:
+def _head(files: str, plan: Plan, sizes: tuple[int, int] | None, numpy_alone: str) -> list[str]:
     """Return the headline after the files' names, on lines of their own where it is too long."""
-    way, version = _way(plan), _ir_version(plan)
+    way, version = _way(plan, numpy_alone), _ir_version(plan)
     if sizes is not None:
         way = f"{way}, {' → '.join(map(size_text, sizes))}"
     explained = plan.ir_version_reason != ""
@@ -107,16 +110,18 @@ def _head(files: str, plan: Plan, sizes: tuple[int, int] | None) -> list[str]:
     return [*lines, f"  {version}"] if explained else lines
 
 
-def _way(plan: Plan) -> str:
+def _way(plan: Plan, numpy_alone: str) -> str:
     source = "no opset" if plan.source is None else f"opset {plan.source}"
     way = f"{source} as it was" if plan.source == plan.target else f"{source} to {plan.target}"
     changed = sum(not change.stays for change in plan.changes)
     if plan.ml_opset != plan.target_ml_opset:
         way += f", ai.onnx.ml {plan.ml_opset} to {plan.target_ml_opset}"
-    text = f"{way}, {count(changed, 'node')} changed"
-    if plan.nodes == plan.target_nodes:
-        return text
-    return f"{text}, {plan.nodes:,} → {plan.target_nodes:,} nodes"
+    parts = [way, f"{count(changed, 'node')} changed"]
+    if plan.nodes != plan.target_nodes:
+        parts.append(f"{plan.nodes:,} → {plan.target_nodes:,} nodes")
+    if numpy_alone:
+        parts.append("checked by NumPy alone")
+    return ", ".join(parts)
 
 
 def _ir_version(plan: Plan) -> str:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.runtime_module import RuntimeMissingError, import_onnxruntime
 from onnxreduce_cli.targets.aliases import Alias, aliases
 from onnxreduce_cli.targets.operators import Answer, OperatorTable, worst
 from onnxreduce_cli.targets.reading import read_runtime, runtime_names
@@ -17,7 +17,7 @@ from onnxreduce_cli.targets.rows import Quirk, Runtime, VersionFacts
 from onnxreduce_cli.targets.versions import Version, VersionCondition, meets_all, version_conditions
 from onnxreduce_cli.text import nearest
 
-#: The name of the onnxruntime that is installed beside this program.
+#: The name of the ONNX Runtime that is installed beside this program.
 INSTALLED = "installed"
 _HERE = "onnxruntime"
 
@@ -233,12 +233,13 @@ def _suggestion(known: Runtime, conditions: str) -> str:
 
 
 def _installed_version() -> str:
+    """Return the numbers of the version of ONNX Runtime, without what marks a build."""
     try:
-        return metadata.version(_HERE)
-    except metadata.PackageNotFoundError as error:
-        raise UsageError(
-            f"no {_HERE} is installed here; name a version: --for {_HERE}==1.20"
-        ) from error
+        found = re.match(r"\d+(\.\d+)*", import_onnxruntime().__version__)
+    except RuntimeMissingError as error:
+        raise UsageError(f"ONNX Runtime {error}; or name a version: --for {_HERE}==1.20") from error
+    assert found is not None
+    return found[0]
 
 
 def _runtime_name(given: str) -> str:

@@ -19,6 +19,10 @@ class RefusedError(CannotRunError):
     """The executor finds the model invalid."""
 
 
+class MissingError(CannotRunError):
+    """The executor cannot be imported; the message begins with "it"."""
+
+
 class LimitError(CannotRunError):
     """The model takes more time or memory than it may."""
 

@@ -37,7 +37,8 @@ def serve() -> None:
     # Native code may print to standard output, which must not mix with the answers.
     os.dup2(2, 1)
     for name in sys.argv[1:]:
-        import_module(name)
+        with suppress(ImportError):  # It is raised again by the call that needs it.
+            import_module(name)
     waiting: SimpleQueue[list[Call] | None] = SimpleQueue()
     # Not before: a request names functions, whose modules two threads must not import at once.
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()

@@ -166,14 +166,20 @@ def test_an_exit_code_is_told(worker):
         worker.call(os._exit, 7)
 
 
-def test_what_cannot_start_is_not_taken_for_unanswered():
+def test_what_cannot_start_is_not_taken_for_unanswered(tmp_path, monkeypatch):
     """Else whoever asks again where nothing was answered would do so without end."""
-    found = Worker(["there_is_no_such_module"])
+    (tmp_path / "ends_at_once.py").write_text("raise SystemExit(1)")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = Worker(["ends_at_once"])
     first, second = found.send(same, 1), found.send(same, 2)
     with pytest.raises(EndedError, match=r"^exit code 1$"):
         first.result()
     with pytest.raises(UnansweredError):
         second.result()
+
+
+def test_a_module_that_is_not_there_is_missed_where_it_is_used():
+    assert Worker(["there_is_no_such_module"]).call(same, 1) == (1,)
 
 
 @POSIX

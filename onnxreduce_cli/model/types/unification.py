@@ -186,6 +186,12 @@ def _schema(node: NodeProto, opsets: Mapping[str, int]) -> Any:
 @cache
 def _runtime_schemas() -> dict[tuple[str, str], Any]:
     """Return the schemas of ONNX Runtime's own domains, such as com.microsoft."""
+    from onnxreduce_cli.runtime_module import RuntimeMissingError, import_onnxruntime
+
+    try:
+        import_onnxruntime()
+    except RuntimeMissingError:
+        return {}  # As of domains that nobody knows.
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return {

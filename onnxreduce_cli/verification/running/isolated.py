@@ -7,8 +7,9 @@ ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -20,6 +21,7 @@ from onnxreduce_cli.verification.errors import (
     CannotRunError,
     CrashedError,
     LimitError,
+    MissingError,
     RunFailedError,
 )
 from onnxreduce_cli.verification.running.limits import Limits, current_limits
@@ -29,6 +31,7 @@ from onnxreduce_cli.verification.running.sessions import (
     full_check,
     open_model,
     run_models,
+    runtime_version,
     subgraphs_not_run,
 )
 from onnxreduce_cli.verification.running.source import ModelSource
@@ -308,12 +311,48 @@ def full_check_error(source: ModelSource) -> str:
     Raises:
         CannotRunError: the check cannot be made, or not within the limits.
     """
-    model, limits = _worker_model(source, "onnxruntime", ()), current_limits()
+    model = _worker_model(source, "onnxruntime", ())
+    return _call(full_check, model, mapped=model.mapped, what="onnx")
+
+
+def runtime_problem() -> str:
+    """Return why ONNX Runtime cannot run anything, after its name; empty if it can."""
+    try:
+        installed_version()
+    except MissingError as error:
+        return str(error).removeprefix("it ")
+    except CannotRunError:
+        return ""  # That is said where it is to run something.
+    return ""
+
+
+@cache
+def installed_version() -> str:
+    """Return the version of the ONNX Runtime that the worker imports.
+
+    Raises:
+        CannotRunError: it cannot be imported.
+    """
+    return _call(runtime_version, what="ONNX Runtime")
+
+
+def _call(function: Callable[..., str], *arguments: Any, mapped: int = 0, what: str) -> str:
+    """Call a function in the worker, within the limits of a model.
+
+    Args:
+        function: the function, and its arguments.
+        mapped: the bytes of files that it maps.
+        what: what may end the process.
+
+    Raises:
+        CannotRunError: it cannot be called, or not within the limits, or it raises that.
+    """
+    limits = current_limits()
     while True:
         try:
             worker = process.current_worker()
-            memory = limits.memory + model.mapped
-            found: str = worker.call(full_check, model, seconds=limits.timeout, memory=memory)
+            memory = limits.memory + mapped
+            found: str = worker.call(function, *arguments, seconds=limits.timeout, memory=memory)
         except UnansweredError:
             continue  # What came before it ended the worker.
         except LateError:
@@ -321,7 +360,7 @@ def full_check_error(source: ModelSource) -> str:
         except TooLargeError:
             raise LimitError(limits.memory_message) from None
         except EndedError as error:
-            raise CannotRunError(f"onnx ended with {error} on this model") from None
+            raise CannotRunError(f"{what} ended with {error}") from None
         except OSError as error:
             raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
         return found

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onnxreduce_cli.verification.errors import CannotRunError, LimitError, RunFailedError
+from onnxreduce_cli.runtime_module import RuntimeMissingError, import_onnxruntime
+from onnxreduce_cli.verification.errors import (
+    CannotRunError,
+    LimitError,
+    MissingError,
+    RunFailedError,
+)
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification.running.runtime import Runner
@@ -129,6 +135,22 @@ def full_check(model: WorkerModel) -> str:
     return ""
 
 
+def runtime_version() -> str:
+    """Return the version of ONNX Runtime.
+
+    Raises:
+        MissingError: it cannot be imported.
+    """
+    return str(_onnxruntime().__version__)
+
+
+def _onnxruntime() -> Any:
+    try:
+        return import_onnxruntime()
+    except RuntimeMissingError as error:
+        raise MissingError(f"it {error}") from error
+
+
 def close_models(keys: Sequence[int]) -> None:
     """Close models, if they are open."""
     for key in keys:
@@ -173,9 +195,8 @@ class _OnnxruntimeSession:
 
     def __init__(self, model: WorkerModel, threads: int) -> None:
         """Open the model."""
+        onnxruntime = _onnxruntime()
         try:
-            import onnxruntime
-
             options = onnxruntime.SessionOptions()
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.log_severity_level = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -13,13 +12,10 @@ from onnx import TensorProto, helper
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.schemas import newest_opset
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.running.isolated import open_isolated
+from onnxreduce_cli.verification.running.isolated import installed_version, open_isolated
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole.results import Comparison, ExecutorRun
-
-#: The packages of ONNX Runtime; one of them is installed.
-_PACKAGES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
 
 #: ONNX Runtime's messages on a newer opset or IR version than it takes, its limit last.
 _OPSET = re.compile(r"ONNX Runtime only \*guarantees\* support .* is till opset (\d+)")
@@ -29,17 +25,14 @@ _IR_VERSION = re.compile(r"Unsupported model IR version: \d+, max supported IR v
 _SOURCE = re.compile(r"(Load model from .* failed: ?)?/onnxruntime_src/\S+:\d+ .*?\)(?: const)? ")
 
 
-@cache
 def executor_name(executor: str) -> str:
-    """Return an executor's name, with the version of ONNX Runtime."""
+    """Return an executor's name, with the version of ONNX Runtime if it can be imported."""
     if executor != "onnxruntime":
         return "NumPy"
-    for package in _PACKAGES:
-        try:
-            return f"ONNX Runtime {version(package)}"
-        except PackageNotFoundError:
-            continue
-    return "ONNX Runtime"
+    try:
+        return f"ONNX Runtime {installed_version()}"
+    except CannotRunError:
+        return "ONNX Runtime"
 
 
 def short_message(error: Exception | str, source: ModelSource) -> str:

@@ -16,7 +16,7 @@ from onnxreduce_cli.engine.catalogue import Pass
 from onnxreduce_cli.errors import CheckError, ConversionError, UncheckedError
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.text import count, listed
-from onnxreduce_cli.verification.errors import CannotRunError, InputError, LimitError
+from onnxreduce_cli.verification.errors import CannotRunError, InputError, LimitError, MissingError
 from onnxreduce_cli.verification.running.isolated import (
     close_unused_models,
     full_check_error,
@@ -189,7 +189,7 @@ class _Checker:
             self.done.append("loads in ONNX Runtime")
             return
         reason = short_message(problem, self._result)
-        if isinstance(problem, LimitError) or _LACKS.search(str(problem)):
+        if isinstance(problem, LimitError | MissingError) or _LACKS.search(str(problem)):
             self.warnings.append(f"not checked: ONNX Runtime does not load the result: {reason}")
             return
         own = _loading_error(self._source)

@@ -160,7 +160,7 @@ def test_the_process_imports_little() -> None:
     own = {name for name in modules if name.startswith("onnxreduce_cli.")}
     room = "verification.running"
     parts = ("verification", "verification.errors", room, f"{room}.sessions")
-    below = ("worker", "worker.server", "errors", "serializable", "text")
+    below = ("worker", "worker.server", "errors", "runtime_module", "serializable", "text")
     assert own == {f"onnxreduce_cli.{part}" for part in (*parts, *below)}
 
 
