@@ -1,0 +1,1 @@
+"""Operators of floats that ONNX Runtime's optimiser puts in place of several others."""
