@@ -53,7 +53,7 @@ def fused_conv(context: Context) -> None:
     if len(numbers) != len(names):
         raise Blocked(
             f"its activation {activation!r} has {len(names)} numbers, and {len(numbers)} are given",
-            "mend the model",
+            f"mend the model: give it {len(names)} activation_params",
         )
     context = context.at(max(context.op.opset, _MODERN))
     inputs, added = [context.input(index) for index in range(3)], context.input(3)
@@ -85,7 +85,7 @@ def fused_gemm(context: Context) -> None:
     lacking = [name for name, number in given.items() if number is None]
     if lacking:
         raise Blocked(
-            f"its activation {activation!r} lacks activation_{lacking[0]}", "mend the model"
+            f"its activation {activation!r} lacks activation_{lacking[0]}", "mend the model: add it"
         )
     _activate(context, activation, context.op.Gemm(*inputs, **attributes), given)
 
