@@ -71,7 +71,9 @@ class Reply:
 
     def result(self) -> Any:
         """Wait for the answer, and return or raise it."""
-        self._arrived.wait()
+        # An interrupt that comes just before the wait does not end it: Python sees it afterwards.
+        while not self._arrived.wait(1):
+            pass
         if self._error is not None:
             raise self._error
         return self._found
