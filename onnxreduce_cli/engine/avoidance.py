@@ -13,6 +13,8 @@ from onnxreduce_cli.steps.dispatch import alternatives
 from onnxreduce_cli.targets.operators import OperatorTable
 
 if TYPE_CHECKING:
+    from onnx import NodeProto
+
     from onnxreduce_cli.targets.requirement import Target
     from onnxreduce_cli.targets.verdict import TargetProblem
 
@@ -140,11 +142,7 @@ class Avoidance:
         others = [item for item in failed if not item.reason.startswith(reason)]
         advice = []
         if lacking and hit.quirk is None:
-            fewest = min(lacking, key=lambda item: len(item.operators))
-            reason += (
-                f"; what it can be written in needs {', '.join(fewest.operators)}, which "
-                f"{self.label} does not take either"
-            )
+            reason += self._needs(min(lacking, key=lambda item: len(item.operators)))
             others = [item for item in others if not isinstance(item, NotTaken)]
         else:
             reason += f", and nothing else can be written in its place at opset {self._opset}"
@@ -155,6 +153,17 @@ class Avoidance:
             return Blocked(reason, "; or ".join(advice or [self._runtime.advice]))
         advice += _ways_out(self._runtime, op_type, self._opset)
         return NotTaken(reason, "; or ".join(advice or [self._runtime.advice]), (op_type,))
+
+    def blocked_form(self, node: NodeProto, lacking: NotTaken) -> NotTaken:
+        """Return why a node of another domain blocks that needs operators the runtime lacks."""
+        reason = f"{self.label} does not take {node.domain}.{node.op_type}{self._needs(lacking)}"
+        return NotTaken(reason, lacking.advice, lacking.operators)
+
+    def _needs(self, lacking: NotTaken) -> str:
+        return (
+            f"; what it can be written in needs {', '.join(lacking.operators)}, which "
+            f"{self.label} does not take either"
+        )
 
     @property
     def label(self) -> str:

@@ -462,7 +462,11 @@ class NodeConverter:
             except NotTaken as error:
                 refused.append(error.kept())
         if refused:
-            raise refused[0].together_with(refused[1:])
+            found = refused[0].together_with(refused[1:])
+            if not is_default(site.node.domain):
+                assert self._avoidance is not None
+                raise self._avoidance.blocked_form(site.node, found)
+            raise found
         if len(nodes) == len(items):
             return nodes
         return self._simplified(site, scope, nodes, outputs)
