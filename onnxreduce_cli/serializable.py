@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 class Serializable:
     """The base class of dataclasses that reports are made of.
 
-    What its fields become is described by ``docs/schemas``.
+    What its fields become is described by ``report/schemas``.
 
     Attributes:
         EXTRA_FIELDS: properties that are serialised beside the fields.

@@ -16,7 +16,7 @@ _TYPES = {
 }
 
 _KNOWN = {
-    *("$schema", "$defs", "$ref", "title", "description", "type", "const", "enum", "anyOf"),
+    *("$schema", "$id", "$defs", "$ref", "title", "description", "type", "const", "enum", "anyOf"),
     *("properties", "required", "additionalProperties", "if", "then"),
     *("items", "prefixItems", "minItems"),
 }
@@ -49,6 +49,18 @@ def errors(value: Any, schema: Any, root: Any = None, path: str = "$") -> Iterat
         yield from _object(value, schema, root, path)
     if isinstance(value, list):
         yield from _array(value, schema, root, path)
+
+
+def closed(schema: Any) -> Any:
+    """Return a schema that allows no field that it does not describe."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: closed(item) for key, item in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "type" in schema:
+        found.setdefault("additionalProperties", False)
+    return found
 
 
 def _object(value: dict[str, Any], schema: Any, root: Any, path: str) -> Iterator[str]:

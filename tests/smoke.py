@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import sysconfig
+from importlib.resources import files
 from pathlib import Path
 
 import onnxreduce
@@ -24,6 +26,8 @@ for arguments in (
     done = subprocess.run([command, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
     assert done.stdout, arguments
+schema = files("onnxreduce_cli.report") / "schemas" / "1" / "convert.json"
+assert json.loads(schema.read_text())["$id"] == "urn:onnxreduce:report:1:convert"
 assert len(list(Path("out").glob("*.onnx"))) == len(models)
 
 for model in models:

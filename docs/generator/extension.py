@@ -38,6 +38,5 @@ def write_pages(folder: Path) -> None:
 def finish(app: Any, _: Exception | None) -> None:
     """Publish the JSON schemas beside the pages, and remove what the sessions wrote."""
     leave()
-    schemas = FOLDER / "schemas"
-    if schemas.exists():
-        shutil.copytree(schemas, Path(app.outdir) / "schemas", dirs_exist_ok=True)
+    schemas = FOLDER.parent / "onnxreduce_cli" / "report" / "schemas"
+    shutil.copytree(schemas, Path(app.outdir) / "schemas", dirs_exist_ok=True)

@@ -31,7 +31,7 @@ class Report:
     problem: Any = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as data that JSON can hold: see ``docs/schemas``."""
+        """Return the report as data that JSON can hold: see ``report/schemas``."""
         import onnx
 
         from onnxreduce_cli import __version__

@@ -1,4 +1,7 @@
-"""JSON Schemas of the reports, made from the dataclasses that these consist of."""
+"""JSON Schemas of the reports, made from the dataclasses that these consist of.
+
+They allow fields that they do not describe, as later versions may add some.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +69,12 @@ def report_schema(command: str) -> Schema:
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:onnxreduce:report:{FORMAT}:{command}",
         "title": f"The report of {typed} --json",
         "description": own["description"],
         "type": "object",
         "properties": {**envelope, **own["properties"]},
         "required": list(envelope),
-        "additionalProperties": False,
         "if": {"properties": {"problem": {"type": "null"}}},
         "then": {"required": own["required"]},
         "$defs": dict(sorted(definitions.items())),
@@ -99,7 +102,6 @@ def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
         "description": doc.split("\n\n")[0].replace("\n", " "),
         "properties": properties,
         "required": list(properties),
-        "additionalProperties": False,
     }
 
 
@@ -137,7 +139,7 @@ def schema_text(command: str) -> str:
 if __name__ == "__main__":
     from pathlib import Path
 
-    folder = Path(f"docs/schemas/{FORMAT}")
+    folder = Path(__file__).with_name("schemas") / str(FORMAT)
     folder.mkdir(parents=True, exist_ok=True)
     for name in CONTENTS:
         (folder / f"{name}.json").write_text(schema_text(name), encoding="utf-8")
