@@ -20,23 +20,37 @@ def node(
     data: tuple[str, ...],
     output: type,
     outputs: Sequence[str] = ("y",),
+    *,
+    domain: str = "com.microsoft",
+    sizes: bool = True,
     **attributes: Any,
 ) -> ModelProto:
     """Return a model of one node at opset 17; all inputs but `data` are initializers.
 
-    Outputs without a name are absent; each has the dtype `output`.
+    Without `sizes` only the last dimension of data is stated.
+    Outputs without a name are absent; each has the dtype `output`, but those called `f...` float.
     """
     given = [name if array is not None else "" for name, array in inputs.items()]
-    made = helper.make_node(op_type, given, outputs, "node", domain="com.microsoft", **attributes)
+    made = helper.make_node(op_type, given, outputs, "node", domain=domain, **attributes)
     dtype = helper.np_dtype_to_tensor_dtype
+    of_outputs = {
+        name: np.dtype(np.float32 if name.startswith("f") else output) for name in outputs
+    }
     graph = helper.make_graph(
         [made],
         "g",
         [
-            helper.make_tensor_value_info(name, dtype(inputs[name].dtype), inputs[name].shape)
+            helper.make_tensor_value_info(
+                name,
+                dtype(inputs[name].dtype),
+                [
+                    size if sizes or axis == inputs[name].ndim - 1 else None
+                    for axis, size in enumerate(inputs[name].shape)
+                ],
+            )
             for name in data
         ],
-        [helper.make_tensor_value_info(n, dtype(np.dtype(output)), None) for n in outputs if n],
+        [helper.make_tensor_value_info(n, dtype(of_outputs[n]), None) for n in outputs if n],
         [
             numpy_helper.from_array(array, name)
             for name, array in inputs.items()
@@ -82,6 +96,8 @@ def agrees(
         assert before.shape == after.shape
         if before.dtype == np.float32:
             np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-4)
+        elif before.dtype.kind == "f":
+            np.testing.assert_allclose(before, after, rtol=2e-3 if before.itemsize == 2 else 1e-9)
         else:
             apart = np.abs(before.astype(int) - after.astype(int))
             assert apart.max() <= 1
@@ -89,7 +105,7 @@ def agrees(
     return result
 
 
-def reason(source: ModelProto) -> str:
-    """Return why a node cannot be written in the default domain."""
-    (blocker,) = Conversion(source, 17, Options(expand=("com.microsoft",))).blockers
+def reason(source: ModelProto, opset: int = 17) -> str:
+    """Return why a node cannot be written in standard operators."""
+    (blocker,) = Conversion(source, opset, Options(expand=("com.microsoft",))).blockers
     return blocker.reason

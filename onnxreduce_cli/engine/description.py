@@ -14,7 +14,13 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, blocker_lines
-from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, imported_version, operator_name
+from onnxreduce_cli.model.graph.domains import (
+    LEARNING,
+    MICROSOFT,
+    imported_version,
+    is_default,
+    operator_name,
+)
 from onnxreduce_cli.model.graph.edit import outer_constants
 from onnxreduce_cli.model.graph.scope import (
     Scope,
@@ -24,6 +30,7 @@ from onnxreduce_cli.model.graph.scope import (
     with_inner,
 )
 from onnxreduce_cli.serializable import Serializable
+from onnxreduce_cli.steps.dispatch import is_of_runtime
 from onnxreduce_cli.text import count, html_table, listed
 
 if TYPE_CHECKING:
@@ -237,8 +244,12 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
 def _lacking(expand: Collection[str], scopes: Sequence[Scope]) -> tuple[str, ...]:
     lacking = set(expand)
     if lacking:
-        nodes = [node for scope in scopes for node in scope.nodes]
-        lacking -= {item for node in nodes for item in (operator_name(node), node.domain)}
+        for scope in scopes:
+            for node in scope.nodes:
+                domain = node.domain
+                if is_default(domain) and is_of_runtime(node.op_type, scope.opset or 0):
+                    domain = MICROSOFT
+                lacking -= {operator_name(node), domain}
     return tuple(sorted(lacking))
 
 

@@ -31,6 +31,7 @@ from onnxreduce_cli.steps.dispatch import (
     NextStep,
     body_writer,
     expandable_operators,
+    is_of_runtime,
     next_step,
 )
 from onnxreduce_cli.steps.type_constraints import fit_types
@@ -395,7 +396,7 @@ class NodeConverter:
             if context.unchanged and node.input and not node.input[-1]:
                 _drop_absent_inputs(context, following.opset)
             return _CrossedBoundary(context, context.description, following.opset, expanded, tried)
-        if op_type in self._request.options.expand:
+        if self.expands(op_type, opset):
             read_at = opset if op_type in expanded else target
             context = self._context(site, scope, node, read_at, BODY_OPSET)
             description = self._expand(context, expanded)
@@ -408,6 +409,11 @@ class NodeConverter:
             if not context.unchanged:
                 return _CrossedBoundary(context, "", target, expanded, tried)
         return None
+
+    def expands(self, op_type: str, opset: int) -> bool:
+        """Return whether nodes of an operator of the default domain are to be expanded."""
+        expand = self._request.options.expand
+        return op_type in expand or (MICROSOFT in expand and is_of_runtime(op_type, opset))
 
     def expands_domain(self, node: NodeProto) -> bool:
         """Return whether a node of ONNX Runtime's domain is to be written in the default domain."""

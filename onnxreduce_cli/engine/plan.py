@@ -132,7 +132,7 @@ class SitePlan:
         affected = {
             op_type
             for op_type in {*scope.op_types}
-            if op_type in self.request.options.expand
+            if self.converter.expands(op_type, scope.opset)
             or self.converter.affects(op_type, scope.opset)
         }
         calls = self.facts.calls

@@ -77,7 +77,8 @@ def operators_text() -> str:
         line = f"{op_type}: {versions}" + (f"; no step {', '.join(lacking)}" if lacking else "")
         line += "; --expand" if op_type in expandable_operators() else ""
         lines.append(line + ("; --contract" if op_type in GROUPS["all"] else ""))
-    lines += [f"{name}: --expand" for name in expandable_operators() if "." in name]
+    of_runtime = [name for name in expandable_operators() if not schemas.versions(name)]
+    lines += [f"{name}: --expand" for name in of_runtime]
     lines.append(_totals())
     lines.append(
         "--expand: convert --expand writes it in other operators; --contract: convert --contract "

@@ -55,7 +55,7 @@ def next_step(op_type: str, opset: int, target: int, domain: str = "") -> NextSt
     since = schemas.versions(op_type, domain)
     if domain and not since:
         return None  # Not one of onnx: left as it is.
-    if op_type in RUNTIME_OPERATORS and (not since or opset < since[0]):
+    if is_of_runtime(op_type, opset):
         return _from_runtime_operator(op_type, since[0]) if since and target >= since[0] else None
     removed = None if since and opset >= since[0] else _replace_removed(op_type)
     if removed is not None:
@@ -87,18 +87,24 @@ def next_step(op_type: str, opset: int, target: int, domain: str = "") -> NextSt
     return None
 
 
+def is_of_runtime(op_type: str, opset: int) -> bool:
+    """Return whether a node of the default domain is of an operator that ONNX Runtime has there."""
+    since = schemas.versions(op_type)
+    return op_type in RUNTIME_OPERATORS and (not since or opset < since[0])
+
+
 def _from_runtime_operator(op_type: str, introduced: int) -> NextStep:
     """Return the step from ONNX Runtime's own operator to the default domain's, of one dtype."""
+    return NextStep(introduced, partial(_require_one_dtype, introduced))
 
-    def take(context: Context) -> None:
-        types = [context.kind(name) for name in context.node.input if name]
-        if None in types or len(set(types)) > 1:
-            raise Blocked(
-                f"its inputs must have one dtype from opset {introduced} on",
-                "cast them to one, or export the model without ONNX Runtime's optimisations",
-            )
 
-    return NextStep(introduced, take)
+def _require_one_dtype(introduced: int, context: Context) -> None:
+    types = [context.kind(name) for name in context.node.input if name]
+    if None in types or len(set(types)) > 1:
+        raise Blocked(
+            f"its inputs must have one dtype from opset {introduced} on",
+            "cast them to one, or export the model without ONNX Runtime's optimisations",
+        )
 
 
 def _replace_removed(op_type: str) -> NextStep | None:
@@ -225,12 +231,13 @@ def expandable_operators() -> tuple[str, ...]:
         for (op_type, boundary, direction), step in STEPS.items()
         if direction == "down" and step.apply and schemas.versions(op_type)[:1] == (boundary,)
     }
-    of_domains = {
+    of_runtime = {
         op_type
         for op_type, found in ALTERNATIVES.items()
-        if "." in op_type and any("any" in item.forms for item in found)
+        if ("." in op_type or op_type in RUNTIME_OPERATORS)
+        and any("any" in item.forms for item in found)
     }
-    return tuple(sorted(came | BODIES.keys() | of_domains))
+    return tuple(sorted(came | BODIES.keys() | of_runtime))
 
 
 def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
@@ -271,9 +278,16 @@ def _write_otherwise(alternative: Alternative, context: Context) -> str:
 
 
 def _write_as_before(op_type: str, context: Context) -> str:
-    """Replace a node as the step below its operator's last boundary does; return a description."""
-    for boundary in reversed(schemas.versions(op_type)):
-        if not 1 < boundary <= context.source_opset:
+    """Replace a node as the step below its operator's last boundary does; return a description.
+
+    ONNX Runtime's own operator is read as the default domain's of the same name.
+    """
+    since, read_at = schemas.versions(op_type), context.source_opset
+    if since and is_of_runtime(op_type, read_at):
+        read_at = since[0]
+        _require_one_dtype(read_at, context)
+    for boundary in reversed(since):
+        if not 1 < boundary <= read_at:
             continue
         step = step_for(op_type, boundary, "down")
         if step.apply is not None:
