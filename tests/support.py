@@ -46,6 +46,13 @@ def model(text: str) -> ModelProto:
     return found
 
 
+def without_times(found: Any) -> Any:
+    """The data of a report without what differs from one run to the next."""
+    if isinstance(found, Mapping):
+        return {key: without_times(item) for key, item in found.items() if key != "seconds"}
+    return [without_times(item) for item in found] if isinstance(found, list) else found
+
+
 def conversions(found: ModelProto) -> list[Conversion]:
     """The conversion of a model to each opset from 1 on, none applied; they share its facts."""
     facts = admit(found)

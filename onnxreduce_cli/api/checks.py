@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli.errors import UncheckedError
@@ -144,9 +145,11 @@ def _checked(
     for site in distinct.with_small_tensors(contracted=contracted):
         result = results.get(site.key)
         if result is None:
+            begun = perf_counter()
             result = check_site(site, seed)
             if not result.decides:
                 result = check_site(distinct.with_true_tensors(site), seed)
+            result.seconds = perf_counter() - begun
         if site.pairs:
             results[site.key] = result
         yield site, result

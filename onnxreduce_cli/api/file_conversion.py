@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks, runtime_problem
 from onnxreduce_cli.api.conversion import planned_conversion
@@ -27,6 +27,12 @@ from onnxreduce_cli.errors import (
     OnnxreduceError,
     UncheckedError,
     UsageError,
+)
+from onnxreduce_cli.model.file.digest import (
+    DigestedStream,
+    FileDigest,
+    digests,
+    document_digests,
 )
 from onnxreduce_cli.model.file.document import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.file.progress import Progress
@@ -64,6 +70,7 @@ class Converted(Serializable):
         sizes: the sizes of the two files in bytes, without external data; None if one is a stream.
         numpy_alone: why NumPy alone checked, after "ONNX Runtime"; empty if nothing was checked, or
             ONNX Runtime did as well.
+        files: the digests of what was read and written, if they were requested.
     """
 
     source: str
@@ -76,6 +83,7 @@ class Converted(Serializable):
     false_shapes: tuple[FalseShape, ...] = ()
     sizes: tuple[int, int] | None = None
     numpy_alone: str = ""
+    files: tuple[FileDigest, ...] = ()
 
     def __repr__(self) -> str:
         """Return the paths and the changes in one line."""
@@ -96,6 +104,7 @@ def convert_file(
     progress: Progress | None = None,
     copying: Progress | None = None,
     observer: Observer | None = None,
+    digested: bool = False,
 ) -> Converted:
     """Convert one file.
 
@@ -109,6 +118,8 @@ def convert_file(
         copying: called with the bytes of external data copied, the number of all, and the file.
         observer: called with the conversion before it is applied, and with the report of its
             checks.
+        digested: whether the result has the digests of all files, which takes seconds for large
+            ones.
 
     Raises:
         UsageError: the options do not fit the model, or the output may not be written.
@@ -130,13 +141,15 @@ def convert_file(
     if not options.dry_run:
         check_path(source, path, options, stdout)
         check_data_path(path, options)
+    files = _digests_read(document, source, options) if digested else ()
     comparison = None
     if options.verify:
         from onnxreduce_cli.api.comparison import ConversionVerifier
 
         comparison = ConversionVerifier(document, source, options, progress)
     with planned_conversion(document, options) as conversion:
-        checked = _check(Converted(source, path, conversion.plan()), conversion, options, observer)
+        planned = Converted(source, path, conversion.plan(), files=files)
+        checked = _check(planned, conversion, options, observer)
         if options.contract:
             checked = replace(checked, plan=conversion.plan())  # Its check may have changed it.
         if options.only_plans or (options.dry_run and checked.plan.blockers):
@@ -151,7 +164,11 @@ def convert_file(
             if options.dry_run:
                 done = _try_out(checked, document, conversion, options, examined)
             else:
-                done = _write(checked, document, conversion, options, examined, stdout, copying)
+                noted = DigestedStream(stdout) if digested and stdout is not None else None
+                output = stdout if noted is None else cast("IO[bytes]", noted)
+                done = _write(checked, document, conversion, options, examined, output, copying)
+                if digested:
+                    done = replace(done, files=(*files, *_digests_written(done, noted)))
         done = replace(
             done,
             verified=None if comparison is None else comparison.report,
@@ -160,6 +177,23 @@ def convert_file(
         if done.checks is None and done.verified is None and done.whole is None:
             return done
         return replace(done, numpy_alone=runtime_problem(strict=False))
+
+
+def _digests_read(document: Document, source: str, options: Options) -> tuple[FileDigest, ...]:
+    """Return the digests of a model, its external data, and real data to compare with."""
+    found = document_digests(document, source)
+    if not (options.pairs or options.inputs):
+        return found
+    from onnxreduce_cli.verification.inputs.files import input_files
+
+    return (*found, *digests(input_files(options.pairs, options.inputs), "read"))
+
+
+def _digests_written(done: Converted, output: DigestedStream | None) -> tuple[FileDigest, ...]:
+    """Return the digests of what was written: to files, or to standard output."""
+    if done.target == STREAM and output is not None:
+        return (output.digest(STREAM),)
+    return digests((done.target, *done.data.files), "written")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
@@ -86,6 +87,7 @@ class _Task:
         recipe: the options and versions that decide what the output holds.
         entry: the entry of an earlier run; None to convert the model in any case.
         report_detail: the data to return beside the result.
+        digested: whether these have the digests of files.
     """
 
     source: str
@@ -95,6 +97,7 @@ class _Task:
     recipe: dict[str, Any]
     entry: OutputEntry | None = None
     report_detail: ReportDetail = ""
+    digested: bool = False
 
 
 def convert_many(
@@ -106,6 +109,7 @@ def convert_many(
     out_dir: str | None = None,
     resume: bool = False,
     report_detail: ReportDetail = "",
+    digested: bool = False,
 ) -> Generator[ModelResult]:
     """Convert models, each in a process that may crash, and yield results as they are ready.
 
@@ -121,6 +125,7 @@ def convert_many(
         resume: skip outputs that are finished according to the record, and make those again that
             are not finished or no longer there.
         report_detail: whether results have all the data of a model, or pictures of it, too.
+        digested: whether that data has the digests of files.
 
     Raises:
         OSError: the folder, or its record, cannot be read or written.
@@ -131,7 +136,7 @@ def convert_many(
     drawn = _tasks(
         sources, targets, options, out_dir, record, resume=resume, repeating=pool.repeats
     )
-    tasks = (replace(task, report_detail=report_detail) for task in drawn)
+    tasks = (replace(task, report_detail=report_detail, digested=digested) for task in drawn)
     done: list[ModelResult] = []
     # Closed at once when this is left early: else processes go on, and have to be waited for.
     with closing(call_apart(_convert, tasks, pool)) as results:
@@ -212,6 +217,7 @@ def _convert(task: _Task) -> ModelResult:
     """Convert one model; runs in a separate process."""
     source, target = task.source, task.target or ""
     pictures: list[ModelPicture] = []
+    begun = perf_counter()
 
     def draw(conversion: Conversion, sites: SiteReport | None) -> None:
         from onnxreduce_cli.report.drawing import conversion_picture
@@ -224,15 +230,17 @@ def _convert(task: _Task) -> ModelResult:
         # Before the source is read, so that a change in between is noticed the next time.
         known = digest(source) if task.folder is not None and not task.options.dry_run else ""
         observer = draw if task.report_detail == "pictures" else None
-        done = convert_file(source, task.target, task.options, observer=observer)
-        found = _conversion_result(task, done, known)
+        done = convert_file(
+            source, task.target, task.options, observer=observer, digested=task.digested
+        )
+        found = _conversion_result(task, done, known, perf_counter() - begun)
     except Exception as error:
-        found = _failure_result(task, error)
+        found = _failure_result(task, error, perf_counter() - begun)
     return replace(found, picture=pictures[0]) if pictures else found
 
 
-def _conversion_result(task: _Task, done: Converted, known: str) -> ModelResult:
-    model = _report_data(task, done)
+def _conversion_result(task: _Task, done: Converted, known: str, seconds: float) -> ModelResult:
+    model = _report_data(task, done, seconds)
     if task.options.dry_run:
         return replace(_plan_result(done), model=model)
     detail = "; ".join([headline(done), *check_lines(done)])
@@ -246,12 +254,12 @@ def _conversion_result(task: _Task, done: Converted, known: str) -> ModelResult:
     return ModelResult(done.source, done.target, 0, "converted", detail, notes, made, model)
 
 
-def _report_data(task: _Task, done: Converted) -> ConvertedModel | None:
+def _report_data(task: _Task, done: Converted, seconds: float) -> ConvertedModel | None:
     if not task.report_detail:
         return None
     from onnxreduce_cli.report.data import converted_model
 
-    return converted_model(done, dry_run=task.options.dry_run)
+    return converted_model(done, dry_run=task.options.dry_run, seconds=seconds)
 
 
 def _plan_result(done: Converted) -> ModelResult:
@@ -265,12 +273,12 @@ def _plan_result(done: Converted) -> ModelResult:
     )
 
 
-def _failure_result(task: _Task, error: Exception) -> ModelResult:
+def _failure_result(task: _Task, error: Exception, seconds: float = 0.0) -> ModelResult:
     source, model = task.source, None
     if task.report_detail:
         from onnxreduce_cli.report.data import failed_model
 
-        model = failed_model(source, error)
+        model = failed_model(source, error, seconds=seconds)
     found = failure(error)
     first, *more = found.text.removeprefix("Error: ").splitlines()
     blockers = len(getattr(error, "blockers", ()))

@@ -316,7 +316,10 @@ def _convert_one(
 
         pictures.append(conversion_picture(conversion, sites))
 
-    reporter.failure_content = lambda error: _conversions(source, error, dry_run=options.dry_run)
+    def found(result: Converted | Exception) -> Conversions:
+        return _conversions(source, result, dry_run=options.dry_run, seconds=reporter.seconds)
+
+    reporter.failure_content = found
     reporter.pictures = lambda: pictures or [None]
     with (
         _each_blocker(reporter) if verbose else nullcontext(),
@@ -333,12 +336,13 @@ def _convert_one(
             progress=progress,
             copying=copying,
             observer=draw if reporter.draws else None,
+            digested=reporter.digests,
         )
     if options.check or options.verify:
         from onnxreduce_cli.worker.process import kill_current
 
         kill_current()  # It gives its memory back while the result is shown.
-    reporter.content = lambda: _conversions(source, done, dry_run=options.dry_run)
+    reporter.content = lambda: found(done)
     if options.dry_run:
         _show_plan(reporter, done, verbose=verbose, quiet=quiet)
     elif not quiet:
@@ -346,13 +350,15 @@ def _convert_one(
     return 0 if done.plan.possible else 1
 
 
-def _conversions(source: str, found: Converted | Exception, *, dry_run: bool) -> Conversions:
+def _conversions(
+    source: str, found: Converted | Exception, *, dry_run: bool, seconds: float
+) -> Conversions:
     """Return the conversion of one model, or its failure, as data for a report."""
     from onnxreduce_cli.report.data import Conversions, converted_model, failed_model
 
     if isinstance(found, Exception):
-        return Conversions(dry_run, (failed_model(source, found),))
-    return Conversions(dry_run, (converted_model(found, dry_run=dry_run),))
+        return Conversions(dry_run, (failed_model(source, found, seconds=seconds),))
+    return Conversions(dry_run, (converted_model(found, dry_run=dry_run, seconds=seconds),))
 
 
 @contextmanager
@@ -424,6 +430,7 @@ def _convert_many(
         out_dir=out_dir,
         resume=resume,
         report_detail="pictures" if reporter.draws else "data" if reporter.wanted else "",
+        digested=reporter.digests,
     )
     # Closed after an interrupt, so that the processes end before this one does.
     with closing(results), progress_bar("converting") as progress:

@@ -6,18 +6,16 @@ Nothing heavy is imported before a subcommand runs.
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Iterator
 from importlib import import_module
 
 import click
 
-from onnxreduce_cli import __version__
+from onnxreduce_cli.cli.call import note_call, versions
 from onnxreduce_cli.cli.help import write_examples
 from onnxreduce_cli.cli.reporting import report_usage_error
 from onnxreduce_cli.cli.streams import prepare_streams, say
-from onnxreduce_cli.runtime_module import RuntimeMissingError, import_onnxruntime
 from onnxreduce_cli.text import joined, nearest, wrapped
 
 #: The subcommands: the module of this package that each is in, and its help.
@@ -50,6 +48,7 @@ class _Group(click.Group):
             say(ctx.get_help(), err=True)
             ctx.exit(2)
         typed = [*args]
+        note_call(ctx, typed)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -96,14 +95,11 @@ def _show_versions(context: click.Context, _: click.Parameter, value: bool) -> N
     """Print the versions that a bug report needs."""
     if not value or context.resilient_parsing:
         return
-    say(f"onnxreduce {__version__}")
-    say(f"onnx {import_module('onnx').__version__}")
-    try:
-        say(f"onnxruntime {import_onnxruntime().__version__}")
-    except RuntimeMissingError as error:
-        say(f"onnxruntime {error}")
-    say(f"numpy {import_module('numpy').__version__}")
-    say(f"Python {platform.python_version()} on {platform.platform()}")
+    found = versions()
+    python, system = found.pop("python"), found.pop("platform")
+    for name, version in found.items():
+        say(f"{name} {version}")
+    say(f"Python {python} on {system}")
     context.exit()
 
 

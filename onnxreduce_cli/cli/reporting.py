@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from onnxreduce_cli.cli.call import current_call, versions
 from onnxreduce_cli.cli.help import WithHelp
 from onnxreduce_cli.cli.streams import say
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.model.file.digest import FileDigest
     from onnxreduce_cli.report.drawing import ModelPicture
-    from onnxreduce_cli.report.plain import Report
+    from onnxreduce_cli.report.plain import Invocation, Report
 
 #: Standard output as the file of ``--json``.
 _STREAM = "-"
@@ -23,6 +26,9 @@ _STREAM = "-"
 #: The values of options that may stand without one.
 _ALONE = {"--strip-metadata": "all", "--json": _STREAM}
 
+
+#: The commands that run models.
+_RUNNING = ("convert", "run", "verify")
 
 #: The key by which a command's context notes that the command reports its own errors from there on.
 _REPORTS_ERRORS = f"{__name__}.reports_errors"
@@ -104,17 +110,21 @@ class Reporter:
         content: returns the content of the report; None as long as there is none.
         failure_content: returns the content of the report for an exception; None for the default.
         pictures: returns a picture of each model, for a page.
+        options: the values of the command's arguments and options, by their names.
     """
 
     def __init__(self, command: str, files: dict[str, str | None]) -> None:
         """Prepare a report for the files to write, by the form of each."""
         self._command = command
+        self._call = current_call()
+        self._files_used: list[FileDigest] = []
         self._files = {form: path for form, path in files.items() if path is not None}
         self._annotates = os.environ.get("GITHUB_ACTIONS") == "true" and "junit" in files
         self.to_stdout = self._files.get("json") == _STREAM
         self.content: Callable[[], Any] | None = None
         self.failure_content: Callable[[Exception], Any] | None = None
         self.pictures: Callable[[], list[ModelPicture | None]] = list
+        self.options: dict[str, Any] = {}
 
     @property
     def draws(self) -> bool:
@@ -122,9 +132,24 @@ class Reporter:
         return "html" in self._files
 
     @property
+    def digests(self) -> bool:
+        """True if a form is requested that shows the digests of files."""
+        return bool({"json", "html"} & self._files.keys())
+
+    @property
+    def seconds(self) -> float:
+        """How long the command has taken so far."""
+        return perf_counter() - self._call.begun
+
+    @property
     def wanted(self) -> bool:
         """True if a report is requested beside the text."""
         return bool(self._files) or self._annotates
+
+    def used(self, found: Callable[[], Iterable[FileDigest]]) -> None:
+        """Take note of files that the command reads or writes, if their digests are shown."""
+        if self.digests:
+            self._files_used += found()
 
     def say(self, text: str, *, err: bool = False) -> None:
         """Print a text, unless the report goes to standard output."""
@@ -156,7 +181,7 @@ class Reporter:
     def _write(self, exit_code: int, content: Any, problem: Any = None) -> None:
         from onnxreduce_cli.report.plain import Report
 
-        report = Report(self._command, exit_code, content, problem)
+        report = Report(self._command, exit_code, content, self._invocation(), problem)
         self._annotate(report)
         for text, path in self._renderings(report):
             if path == _STREAM:
@@ -167,6 +192,21 @@ class Reporter:
             make_folder(os.path.dirname(os.path.abspath(path)))
             with replacing(path) as file:
                 file.write(f"{text}\n".encode())
+
+    def _invocation(self) -> Invocation:
+        """Return how the command was called, and how long it has taken."""
+        from datetime import datetime, timezone
+
+        from onnxreduce_cli.report.plain import Invocation
+
+        return Invocation(
+            self._call.arguments,
+            self.options,
+            datetime.fromtimestamp(self._call.started, timezone.utc).isoformat(timespec="seconds"),
+            self.seconds,
+            versions(with_runtime=self.digests and self._command in _RUNNING),
+            tuple(self._files_used),
+        )
 
     def _renderings(self, report: Report) -> Iterator[tuple[str, str]]:
         """Yield the report in each requested form, with the path of its file."""
@@ -259,7 +299,9 @@ def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Calla
             files = {form: given.pop(form) for form in wanted}
             _check_files(files, given)
             reporter = Reporter(command, files)
-            click.get_current_context().meta[_REPORTS_ERRORS] = True
+            context = click.get_current_context()
+            context.meta[_REPORTS_ERRORS] = True
+            reporter.options = _by_name(context.command, given)
             try:
                 code = call(reporter=reporter, **given)
             except Exception as error:
@@ -273,6 +315,15 @@ def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Calla
         return reported
 
     return decorate
+
+
+def _by_name(command: click.Command, given: dict[str, Any]) -> dict[str, Any]:
+    """Return values by the names of options without dashes, and of arguments in lower case."""
+    names = {str(item.name): item for item in command.params}
+    return {
+        max(names[key].opts, key=len).lstrip("-") if key in names else key: value
+        for key, value in given.items()
+    }
 
 
 def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:

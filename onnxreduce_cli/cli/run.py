@@ -41,13 +41,17 @@ def run_command(
     """Run MODEL once in ONNX Runtime, or in NumPy, and show or keep its outputs."""
     import numpy as np
 
+    from onnxreduce_cli.model.file.digest import digests, document_digests
     from onnxreduce_cli.model.file.document import load, replacing
     from onnxreduce_cli.report.outputs import kept_text, outputs_text, run_outputs
-    from onnxreduce_cli.verification.inputs.files import read_inputs
+    from onnxreduce_cli.verification.inputs.files import input_files, read_inputs
     from onnxreduce_cli.verification.running.limits import Limits, limited
     from onnxreduce_cli.verification.whole.equivalence import run
 
-    found = load(model).model
+    document = load(model)
+    found = document.model
+    reporter.used(lambda: document_digests(document, model))
+    reporter.used(lambda: digests(input_files(pairs, inputs), "read"))
     sets = read_inputs(found, pairs, inputs)
     if len(sets) > 1:
         raise click.UsageError(f"{inputs} holds {len(sets)} sets of inputs; name one")
@@ -72,5 +76,6 @@ def run_command(
         for name, value in outputs.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, value, allow_pickle=value.dtype == object)
+    reporter.used(lambda: digests([output], "written"))
     reporter.say(kept_text(results, output))
     return 0

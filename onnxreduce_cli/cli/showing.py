@@ -15,12 +15,14 @@ from onnxreduce_cli.errors import errors_about
 @reporting("inspect", "html")
 def inspect_command(reporter: Reporter, model: str) -> int:
     """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
+    from onnxreduce_cli.model.file.digest import document_digests
     from onnxreduce_cli.model.file.document import STREAM, load
     from onnxreduce_cli.report.drawing import inspection_picture
     from onnxreduce_cli.report.inspection import inspection_text
     from onnxreduce_cli.report.lookups import inspect_document
 
     document = load(model, standard_input() if model == STREAM else None)
+    reporter.used(lambda: document_digests(document, model))
     inspected = inspect_document(document, model)
     reporter.content = lambda: inspected
     reporter.pictures = lambda: [inspection_picture(inspected.found, document.model)]
@@ -41,10 +43,12 @@ def diff_command(reporter: Reporter, a: str, b: str, verbose: bool, quiet: bool)
     unreadable.
     """
     from onnxreduce_cli.api.library import diff
+    from onnxreduce_cli.model.file.digest import model_digests
     from onnxreduce_cli.model.file.document import load
     from onnxreduce_cli.report.comparison_picture import diff_picture
     from onnxreduce_cli.report.diff import diff_text
 
+    reporter.used(lambda: model_digests(a, b))
     found = diff(a, b)
     reporter.content = lambda: found
     reporter.pictures = lambda: [diff_picture(found, load(a).model, load(b).model)]
@@ -86,12 +90,14 @@ def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> 
 
 def _list_operators(reporter: Reporter, model: str) -> int:
     """Print the operators of a model, one per line."""
+    from onnxreduce_cli.model.file.digest import document_digests
     from onnxreduce_cli.model.file.document import STREAM, load
     from onnxreduce_cli.model.types.facts import admit
     from onnxreduce_cli.report.operators import own_operators_text
     from onnxreduce_cli.report.reference import operators_of
 
     document = load(model, standard_input() if model == STREAM else None)
+    reporter.used(lambda: document_digests(document, model))
     with errors_about(model):
         facts = admit(document.model, document.base_dir)
     reporter.content = lambda: operators_of(facts, model)

@@ -58,14 +58,17 @@ def verify_command(
     the model's own shapes and types unless they are given. Exit code 0: equivalent; 1: not; 2:
     wrong usage or unreadable; 3: nothing could run them, so nothing is known.
     """
+    from onnxreduce_cli.model.file.digest import digests, model_digests
     from onnxreduce_cli.model.file.document import load
     from onnxreduce_cli.report.comparison_picture import verify_picture
     from onnxreduce_cli.report.verify import verify_text
     from onnxreduce_cli.verification.compare.values import Tolerance
-    from onnxreduce_cli.verification.inputs.files import read_inputs
+    from onnxreduce_cli.verification.inputs.files import input_files, read_inputs
     from onnxreduce_cli.verification.running.limits import Limits, limited
     from onnxreduce_cli.verification.whole.equivalence import verify as compare
 
+    reporter.used(lambda: model_digests(*filter(None, (a, b))))
+    reporter.used(lambda: digests(input_files(pairs, inputs), "read"))
     given = read_inputs(load(a).model, pairs, inputs) if pairs or inputs else None
     with limited(Limits(timeout, memory)), progress_bar("verifying") as progress:
         report = compare(

@@ -9,6 +9,7 @@ from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.model.file.digest import FileDigest
 from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import opsets_by_blockers
@@ -55,6 +56,8 @@ class ConvertedModel:
         sizes: the sizes in bytes of the file that was read and of the one that was written.
         warnings: warnings and remarks, a line each.
         problem: what is wrong; null if nothing is.
+        files: what was read and written, with SHA-256, as far as it got.
+        seconds: how long it took.
     """
 
     source: str
@@ -68,6 +71,8 @@ class ConvertedModel:
     sizes: tuple[int, int] | None = None
     warnings: tuple[str, ...] = ()
     problem: Problem | None = None
+    files: tuple[FileDigest, ...] = ()
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ def problem(error: Exception) -> Problem:
     return Problem(found.state, found.text, tuple(getattr(error, "blockers", ())))
 
 
-def converted_model(done: Converted, *, dry_run: bool) -> ConvertedModel:
+def converted_model(done: Converted, *, dry_run: bool, seconds: float) -> ConvertedModel:
     """Return the result for a model that was converted or, in a dry run, planned."""
     plan = done.plan
     state = "converted" if not dry_run else "can be converted"
@@ -143,10 +148,12 @@ def converted_model(done: Converted, *, dry_run: bool) -> ConvertedModel:
         done.sizes,
         tuple(remarks(done)),
         reason,
+        done.files,
+        seconds,
     )
 
 
-def failed_model(source: str, error: Exception) -> ConvertedModel:
+def failed_model(source: str, error: Exception, *, seconds: float) -> ConvertedModel:
     """Return the result for a model that could not be converted, as far as it got."""
     so_far: Converted | None = getattr(error, "so_far", None)
     checks, verified = None if so_far is None else so_far.checks, None
@@ -165,6 +172,8 @@ def failed_model(source: str, error: Exception) -> ConvertedModel:
         checks,
         verified,
         problem=found,
+        files=() if so_far is None else so_far.files,
+        seconds=seconds,
     )
 
 

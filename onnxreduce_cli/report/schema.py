@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from onnxreduce_cli.diffing.results import Diff
 from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem, WrongUsage
 from onnxreduce_cli.report.outputs import RunOutputs
-from onnxreduce_cli.report.plain import FORMAT
+from onnxreduce_cli.report.plain import FORMAT, Invocation
 from onnxreduce_cli.report.reference import OperatorList, TargetList
 from onnxreduce_cli.serializable import field_names
 from onnxreduce_cli.verification.whole.results import VerifyReport
@@ -62,6 +62,7 @@ def report_schema(command: str) -> Schema:
         "exit_code": {"type": "integer", "description": "How the command ends."},
         "onnxreduce": {"type": "string", "description": "The version of onnxreduce."},
         "onnx": {"type": "string", "description": "The version of onnx."},
+        "call": _of(Invocation, definitions),
         "problem": {
             **_of(Problem | None, definitions),
             "description": "Why the command failed as a whole, with none of what follows.",

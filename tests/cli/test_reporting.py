@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
 import sys
+from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
@@ -489,3 +491,129 @@ def test_a_run_in_numbers(onnxreduce):
     z = valid("run", result.out)["outputs"][1]
     assert (z["name"], z["dtype"], z["shape"], z["nans"]) == ("z", "float32", [2, 1], 1)
     assert (z["min"], z["max"], z["values"]) == ("inf", "inf", [["nan"], ["inf"]])
+
+
+# What an audit asks for: how a report came to be, and of which files it is
+
+
+def sha256(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def digests_by_role(found):
+    return {(item["role"], item["path"]): item["sha256"] for item in found["files"]}
+
+
+@pytest.mark.parametrize(
+    ("command", "call", "read"),
+    [
+        ("inspect", "inspect a.onnx", ["a.onnx"]),
+        ("ops", "ops --of a.onnx", ["a.onnx"]),
+        ("ops", "ops Relu", []),
+        ("targets", "targets opencv", []),
+        ("diff", "diff a.onnx b.onnx", ["a.onnx", "b.onnx"]),
+        ("run", "run a.onnx -i x=x.npy", ["a.onnx", "x.npy"]),
+        ("verify", "verify a.onnx b.onnx --trials 1", ["a.onnx", "b.onnx"]),
+        ("inspect", "inspect nothing.onnx", []),
+        ("convert", "convert a.onnx --opset 400", []),
+    ],
+)
+def test_each_report_says_how_it_came_to_be(onnxreduce, command, call, read):
+    before = datetime.now(timezone.utc).replace(microsecond=0)
+    result = onnxreduce(*call.split(), "--json")
+    found = valid(command, result.out)["call"]
+    assert found["arguments"] == [*call.split(), "--json"]
+    assert before <= datetime.fromisoformat(found["started"]) <= datetime.now(timezone.utc)
+    assert 0 < found["seconds"] < 600
+    assert found["versions"]["onnx"] == onnx.__version__
+    assert found["versions"]["numpy"] == np.__version__
+    assert ("onnxruntime" in found["versions"]) == (command in ("convert", "run", "verify"))
+    assert digests_by_role(found) == {("read", path): sha256(path) for path in read}
+
+
+def test_options_are_told_with_their_defaults_and_the_projects_settings(onnxreduce):
+    Path("pyproject.toml").write_text("[tool.onnxreduce]\nrtol = 0.5\n")
+    result = onnxreduce("verify", "a.onnx", "a.onnx", "--trials", 2, "--seed", 7, "--json")
+    found = valid("verify", result.out)
+    told = {
+        name: found["call"]["options"][name] for name in ("a", "seed", "trials", "rtol", "atol")
+    }
+    assert told == {"a": "a.onnx", "seed": 7, "trials": 2, "rtol": 0.5, "atol": None}
+    assert found["call"]["options"]["executor"] == "both"
+    assert found["seed"] == 7
+    assert found["tolerances"]["float32"] == [0.5, 1e-5]
+    assert 0 < found["seconds"] < found["call"]["seconds"]
+
+
+def test_what_was_checked_has_its_tolerances_and_times(onnxreduce):
+    call = ("convert", "a.onnx", "--opset", 10, "-o", "out.onnx", "--verify", "--json")
+    (found,) = valid("convert", onnxreduce(*call).out)["models"]
+    assert found["checks"]["tolerances"]["float16"] == [5e-3, 5e-3]
+    assert all(site["seconds"] > 0 for site in found["checks"]["each"])
+    assert found["verified"]["tolerances"]["float32"] == [1e-4, 1e-5]
+    assert found["verified"]["seconds"] + found["checks"]["each"][0]["seconds"] < found["seconds"]
+
+
+def test_a_conversion_has_the_digests_of_what_it_read_and_wrote(onnxreduce):
+    weights = model(TEXT)
+    weights.graph.initializer[0].ClearField("int64_data")
+    weights.graph.initializer[0].raw_data = np.int64([1]).tobytes()
+    Path("there").mkdir()
+    stored = {"save_as_external_data": True, "location": "w.data", "size_threshold": 0}
+    onnx.save(weights, "there/w.onnx", **stored)
+    before = sha256("there/w.onnx"), sha256("there/w.data")
+    call = ("convert", "there/w.onnx", "--opset", 17, "-o", "out/w.onnx", "--json")
+    (found,) = valid("convert", onnxreduce(*call).out)["models"]
+    assert digests_by_role(found) == {
+        ("read", "there/w.onnx"): before[0],
+        ("read", str(Path("there/w.data").absolute())): before[1],
+        ("written", "out/w.onnx"): sha256("out/w.onnx"),
+    } | {
+        ("written", item["path"]): sha256(item["path"])
+        for item in found["files"]
+        if item["path"].endswith("out/w.data")
+    }
+    sizes = {item["path"]: item["size"] for item in found["files"]}
+    assert all(size == Path(path).stat().st_size for path, size in sizes.items())
+
+
+def test_the_digest_of_a_model_that_is_overwritten_is_the_one_that_was_read(onnxreduce):
+    before = sha256("a.onnx")
+    call = ("convert", "a.onnx", "--opset", 13, "--in-place", "--json")
+    (found,) = valid("convert", onnxreduce(*call).out)["models"]
+    after = sha256("a.onnx")
+    assert before != after
+    assert digests_by_role(found) == {("read", "a.onnx"): before, ("written", "a.onnx"): after}
+
+
+def test_digests_of_many_models_and_of_one_that_fails(onnxreduce):
+    call = ("convert", "a.onnx", "hard.onnx", "--opset", 7, "--out-dir", "out", "--json")
+    good, bad = valid("convert", onnxreduce(*call).out)["models"]
+    assert digests_by_role(good) == {
+        ("read", "a.onnx"): sha256("a.onnx"),
+        ("written", "out/a.onnx"): sha256("out/a.onnx"),
+    }
+    assert digests_by_role(bad) == {("read", "hard.onnx"): sha256("hard.onnx")}
+    assert good["seconds"] > 0
+    assert bad["seconds"] > 0
+
+
+def test_digests_of_streams():
+    source = Path("a.onnx").read_bytes()
+    call = [sys.executable, "-m", "onnxreduce", "convert", "-", "--opset", "13", "--json=r.json"]
+    done = subprocess.run(call, input=source, capture_output=True, check=True)
+    (found,) = valid("convert", Path("r.json").read_text())["models"]
+    assert [(item["role"], item["path"], item["sha256"]) for item in found["files"]] == [
+        ("read", "-", hashlib.sha256(source).hexdigest()),
+        ("written", "-", hashlib.sha256(done.stdout).hexdigest()),
+    ]
+
+
+def test_no_file_is_digested_that_no_report_asks_for(onnxreduce, monkeypatch):
+    def digest():
+        raise AssertionError("a digest that nobody reads")
+
+    monkeypatch.setattr("onnxreduce_cli.model.file.digest._sha256", digest)
+    assert onnxreduce("convert", "a.onnx", "--opset", 13, "--junit", "out.xml").code == 0
+    assert onnxreduce("verify", "a.onnx", "--trials", 1).code == 0
+    assert "nobody reads" in onnxreduce("inspect", "a.onnx", "--json").err

@@ -32,8 +32,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from onnx import TensorProto
 
-from onnxreduce_cli.model.graph.values import finfo, is_float
+from onnxreduce_cli.model.graph.values import finfo, is_float, numpy_dtype
 
 Array = npt.NDArray[Any]
 
@@ -44,6 +45,15 @@ _DEFAULTS = {
     "bfloat16": (4e-2, 4e-2),
 }
 _TINY_FLOATS = (0.3, 0.05)
+
+#: The floats that models hold, by their numbers in ONNX: one of each row of the table.
+_FLOATS = (
+    TensorProto.DOUBLE,
+    TensorProto.FLOAT,
+    TensorProto.FLOAT16,
+    TensorProto.BFLOAT16,
+    TensorProto.FLOAT8E4M3FN,
+)
 
 #: Tensors of up to so many elements are first compared by their bytes.
 _FEW = 4096
@@ -91,6 +101,10 @@ class Tolerance:
             self.factor * rtol if self.rtol is None else self.rtol,
             self.factor * atol * max(1.0, scale) if self.atol is None else self.atol,
         )
+
+    def by_dtype(self) -> dict[str, tuple[float, float]]:
+        """Return the relative and the absolute limit for each float dtype, of numbers up to 1."""
+        return {dtype.name: self.limits(dtype, 1.0) for dtype in map(numpy_dtype, _FLOATS)}
 
 
 @dataclass(frozen=True, slots=True)

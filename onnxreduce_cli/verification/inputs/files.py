@@ -62,6 +62,14 @@ def read_inputs(
     return sets
 
 
+def input_files(pairs: Sequence[str], path: str | os.PathLike[str] | None) -> list[str]:
+    """Return the files that `read_inputs` reads, by the same arguments."""
+    found = [pair.partition("=")[2] for pair in pairs]
+    if path is None or not os.path.isdir(path):
+        return [*found, *([] if path is None else [os.fspath(path)])]
+    return [*found, *map(str, sorted(Path(path).rglob("*.pb")))]
+
+
 def input_types(model: ModelProto) -> dict[str, TypeProto]:
     """Return the types of a model's inputs by name, those with an initializer included."""
     return {value.name: value.type for value in model.graph.input}

@@ -123,7 +123,7 @@ class _Results:
         where = f"{site.op_type} node {site.node}"
         self._remarks.update(dict.fromkeys(f"{where}: {text}" for text in found.remarks))
         if found.unchecked:
-            self._add_unchecked(site, found.unchecked)
+            self._add_unchecked(site, found)
         elif found.failure:
             assert found.pair is not None
             self._failures.append(
@@ -139,23 +139,24 @@ class _Results:
                     found.inputs,
                 )
             )
-            self._add(site, "failed", found.failure, found.errors)
+            self._add(site, found, "failed", found.failure, found.errors)
         elif found.errors.bit_exact:
             self._exact += 1
-            self._add(site, "bit-exact", "", found.errors)
+            self._add(site, found, "bit-exact", "", found.errors)
         else:
             self._loose.append(found.errors)
-            self._add(site, "within tolerance", "", found.errors)
+            self._add(site, found, "within tolerance", "", found.errors)
 
-    def _add_unchecked(self, site: DistinctSite, reason: str) -> None:
+    def _add_unchecked(self, site: DistinctSite, found: PairResult) -> None:
         """Add sites that could not be checked to others of the same operator and reason."""
+        reason = found.unchecked
         key = (site.op_type, reason)
         known = self._unchecked.get(key)
         if known is None:
             self._unchecked[key] = Unchecked(site.node, site.op_type, site.sites, reason)
         else:
             self._unchecked[key] = replace(known, sites=known.sites + site.sites)
-        self._add(site, "not checked", reason)
+        self._add(site, found, "not checked", reason)
 
     def report(self) -> SiteReport:
         """Return the report."""
@@ -173,9 +174,11 @@ class _Results:
     def _add(
         self,
         site: DistinctSite,
+        found: PairResult,
         verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"],
         reason: str,
         errors: Errors | None = None,
     ) -> None:
         place = (site.node, site.op_type, site.scope)
-        self._each.append(SiteCheck(*place, site.result, site.sites, verdict, reason, errors))
+        check = SiteCheck(*place, site.result, site.sites, verdict, reason, errors, found.seconds)
+        self._each.append(check)

@@ -65,6 +65,7 @@ class PairResult:
         refused: whether that is because the node accepted no inputs that were drawn.
         inputs: the inputs on which the sides differ.
         remarks: where executors deviate from each other.
+        seconds: how long it took.
     """
 
     pair: Pair | None = None
@@ -74,6 +75,7 @@ class PairResult:
     refused: bool = False
     inputs: dict[str, Any] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    seconds: float = 0.0
 
     @property
     def decides(self) -> bool:

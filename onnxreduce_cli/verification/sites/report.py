@@ -11,7 +11,7 @@ import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli.serializable import Serializable
-from onnxreduce_cli.verification.compare.values import Errors
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 
 #: Larger errors are given as absolute ones: ULPs of results that cancel to nearly 0 are many.
 _MOST_ULPS = 64
@@ -100,6 +100,7 @@ class SiteCheck:
         verdict: how it ended.
         reason: how the results differ, or why nothing could be run; may be empty.
         errors: the errors over all inputs; None where nothing was compared.
+        seconds: how long it took to run both sides.
     """
 
     node: str
@@ -110,6 +111,7 @@ class SiteCheck:
     verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"]
     reason: str = ""
     errors: Errors | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +130,7 @@ class SiteReport(Serializable):
         each: every distinct site by itself.
     """
 
-    EXTRA_FIELDS: ClassVar = ("summary", "checked")
+    EXTRA_FIELDS: ClassVar = ("summary", "checked", "tolerances")
     OMITTED_FIELDS: ClassVar = ("errors", "unchecked", "failures")
 
     sites: int
@@ -153,6 +155,11 @@ class SiteReport(Serializable):
     def checked(self) -> int:
         """Distinct sites that were run on both sides."""
         return self.bit_exact + len(self.errors) + len(self.failures)
+
+    @property
+    def tolerances(self) -> dict[str, tuple[float, float]]:
+        """By dtype, the relative and absolute tolerance; ten times as large between executors."""
+        return Tolerance().by_dtype()
 
     @property
     def max_ulp(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from onnxreduce_cli.errors import ConversionError
@@ -134,6 +134,11 @@ class VerifyReport(Serializable):
         saved: the folder that holds the failing inputs, if they were kept.
         in_double: whether models of other dtypes compute the same in double precision, with the
             same weights; None where that was not compared.
+        seed: the seed of the inputs that were drawn.
+        tolerances: by dtype, the relative and the absolute tolerance of what one executor computes
+            of both models; where they are the defaults, those between executors are ten times as
+            large.
+        seconds: how long it took.
     """
 
     EXTRA_FIELDS: ClassVar = ("exit_code",)
@@ -152,6 +157,9 @@ class VerifyReport(Serializable):
     warnings: tuple[str, ...] = ()
     saved: str | None = None
     in_double: bool | None = None
+    seed: int = 0
+    tolerances: dict[str, tuple[float, float]] = field(default_factory=dict)
+    seconds: float = 0.0
 
     @property
     def exit_code(self) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -80,6 +81,8 @@ class Trials:
         not_run: the first model's subgraphs that the NumPy executor has not run, as node's name and
             attribute.
         is_large: whether a run takes long.
+        seed: of the inputs that are drawn.
+        begun: when it began, by the clock of `time.perf_counter`.
     """
 
     sources: dict[Side, ModelSource]
@@ -95,6 +98,8 @@ class Trials:
     unfit: str = ""
     not_run: list[tuple[str, str]] = field(default_factory=list)
     is_large: bool = False
+    seed: int = 0
+    begun: float = field(default_factory=perf_counter)
     _done: int = 0
 
     @property
@@ -115,6 +120,7 @@ class Trials:
         Raises:
             InputError: inputs cannot be drawn.
         """
+        self.seed = seed
         reference = self.sources[Side.REFERENCE]
         others = [source for side, source in self.sources.items() if side is not Side.REFERENCE]
         drawer = Drawer(reference, dims, others)

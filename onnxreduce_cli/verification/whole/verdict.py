@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 from onnxreduce_cli.text import listed
@@ -164,6 +165,9 @@ class Verdict:
                 *(self._unseen(weights) if equivalent else ()),
             ),
             self._save(failing, save_failure),
+            seed=self.ran.seed,
+            tolerances=self.ran.tolerance.by_dtype(),
+            seconds=perf_counter() - self.ran.begun,
         )
 
     def _trials(self) -> Iterator[Trial]:
