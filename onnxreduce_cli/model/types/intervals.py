@@ -1,0 +1,462 @@
+"""The intervals that the elements of integer values lie in, as far as a model proves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper
+
+from onnxreduce_cli.model.graph import attributes
+from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.graph.values import Dims
+from onnxreduce_cli.model.types.facts import Facts
+
+#: The dtypes whose own limits bound a value, whatever made it.
+_BOUNDED = (
+    TensorProto.BOOL,
+    TensorProto.INT8,
+    TensorProto.UINT8,
+    TensorProto.INT16,
+    TensorProto.UINT16,
+    TensorProto.INT32,
+    TensorProto.UINT32,
+)
+
+
+class Interval(NamedTuple):
+    """The integers from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    def within(self, other: Interval) -> bool:
+        """Return whether all integers of this interval lie in the other."""
+        return other.low <= self.low and self.high <= other.high
+
+
+#: What an int64 holds.
+INT64 = Interval(-(2**63), 2**63 - 1)
+
+#: What an int32 holds.
+INT32 = Interval(-(2**31), 2**31 - 1)
+
+
+class _Question(NamedTuple):
+    """A node, and what is known of its inputs.
+
+    Attributes:
+        node: the node.
+        opset: the opset of its scope.
+        place: the number of the output that is asked for.
+        given: the interval of each input; None where it is not known, or the input left out.
+        dims: the dimensions of each input; None where its rank is not known.
+        constants: a function that returns the elements of a constant input, by its number.
+    """
+
+    node: NodeProto
+    opset: int
+    place: int
+    given: tuple[Interval | None, ...]
+    dims: tuple[Dims | None, ...]
+    constants: Callable[[int], list[int] | None]
+
+    def attribute(self, name: str, default: Any) -> Any:
+        found = attributes.find(self.node, name)
+        return default if found is None else helper.get_attribute_value(found)
+
+    def size(self, axis: int, index: int = 0) -> int | None:
+        """Return the size of an input along an axis, if it is known."""
+        dims = self.dims[index]
+        if dims is None or not -len(dims) <= axis < len(dims):
+            return None
+        size = dims[axis]
+        return size if isinstance(size, int) else None
+
+
+_Rule = Callable[[_Question], "Interval | None"]
+
+
+class Intervals:
+    """The intervals of integer values of a model, computed when asked for."""
+
+    def __init__(self, facts: Facts, assumed: Mapping[str, Interval] | None = None) -> None:
+        """Prepare to answer; nothing is computed yet.
+
+        Args:
+            facts: what is known of the model.
+            assumed: the intervals that the user states, by the names of values of the main graph.
+        """
+        self._facts = facts
+        self._assumed = assumed or {}
+        self._known: dict[tuple[int, str], Interval | None] = {}
+
+    def of(self, scope: Scope, name: str) -> Interval | None:
+        """Return an interval that holds each element of a value; None if none is proven.
+
+        It also holds what the operator that makes the value computes on the way, so that a dtype
+        that holds the interval computes the same.
+        """
+        waiting = [(scope, name)]
+        while waiting:
+            owner, wanted = waiting[-1]
+            key = (id(owner), wanted)
+            node = owner.producer(wanted)
+            needed = [] if key in self._known or node is None else self._needed(owner, node)
+            missing = [item for item in needed if (id(item[0]), item[1]) not in self._known]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if key not in self._known:
+                self._known[key] = self._compute(owner, wanted, node)
+        return self._known[id(scope), name]
+
+    def _needed(self, scope: Scope, node: NodeProto) -> list[tuple[Scope, str]]:
+        """Return the inputs of a node that its rule asks about, each with its scope."""
+        if not is_default(node.domain) or node.op_type not in _RULES:
+            return []
+        found = [(scope.resolve(name), name) for name in node.input if name]
+        return [(owner, name) for owner, name in found if owner is not None]
+
+    def _compute(self, scope: Scope, name: str, node: NodeProto | None) -> Interval | None:
+        limits = _limits(self._facts.elem_type(scope, name))
+        if limits is None:
+            return None
+        found = self._stated(scope, name)
+        if found is None and node is not None and is_default(node.domain):
+            rule = _RULES.get(node.op_type)
+            found = None if rule is None else rule(self._question(scope, node, name))
+        if found is not None and found.within(limits):
+            return found
+        # Beyond the limits of its dtype a value wraps: it may be anything that the dtype holds.
+        return None if limits == INT64 else limits
+
+    def _stated(self, scope: Scope, name: str) -> Interval | None:
+        """Return the interval of a constant, or of a value whose interval the user states."""
+        if scope.root is scope and scope.function is None and name in self._assumed:
+            return self._assumed[name]
+        constant = self._facts.constant(scope, name)
+        return None if constant is None else _of_array(constant)
+
+    def _question(self, scope: Scope, node: NodeProto, name: str) -> _Question:
+        owners = [scope.resolve(item) if item else None for item in node.input]
+        pairs = list(zip(owners, node.input, strict=True))
+        given = [None if o is None else self._known.get((id(o), item)) for o, item in pairs]
+        types = [None if o is None else self._facts.type(o, item) for o, item in pairs]
+
+        def constants(index: int) -> list[int] | None:
+            owner = owners[index] if index < len(owners) else None
+            array = None if owner is None else self._facts.constant(owner, node.input[index])
+            return None if array is None else [int(item) for item in np.ravel(array)]
+
+        return _Question(
+            node,
+            scope.opset or 0,
+            list(node.output).index(name),
+            tuple(given),
+            tuple(None if item is None else item.dims for item in types),
+            constants,
+        )
+
+
+def _limits(dtype: int | None) -> Interval | None:
+    """Return the integers that a dtype holds; None of one whose values are not followed."""
+    if dtype == TensorProto.INT64:
+        return INT64
+    if dtype == TensorProto.BOOL:
+        return Interval(0, 1)
+    if dtype not in _BOUNDED:
+        return None
+    info = np.iinfo(helper.tensor_dtype_to_np_dtype(dtype))
+    return Interval(int(info.min), int(info.max))
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> Interval | None:
+    if array.dtype.kind not in "iub":
+        return None
+    return Interval(int(array.min()), int(array.max())) if array.size else Interval(0, 0)
+
+
+def _hull(given: Sequence[Interval | None]) -> Interval | None:
+    """Return the least interval around some; None if one is not known."""
+    known = [item for item in given if item is not None]
+    if len(known) < len(given) or not known:
+        return None
+    return Interval(min(item.low for item in known), max(item.high for item in known))
+
+
+def _around(numbers: Sequence[int]) -> Interval:
+    return Interval(min(numbers), max(numbers))
+
+
+def _indices(size: int | None) -> Interval | None:
+    """Return the interval of the indices into so many elements."""
+    return None if size is None else Interval(0, max(size - 1, 0))
+
+
+def _passed(*places: int) -> _Rule:
+    """Return the rule of an operator whose outputs hold elements of some inputs only."""
+
+    def rule(asked: _Question) -> Interval | None:
+        if max(places) >= len(asked.given):
+            return None
+        return _hull([asked.given[place] for place in places])
+
+    return rule
+
+
+def _of_all(combine: Callable[[Interval, Interval], Interval | None]) -> _Rule:
+    """Return the rule of an operator that combines its inputs from left to right."""
+
+    def rule(asked: _Question) -> Interval | None:
+        found = asked.given[0]
+        for other in asked.given[1:]:
+            found = None if found is None or other is None else combine(found, other)
+        return found
+
+    return rule
+
+
+def _add(a: Interval, b: Interval) -> Interval:
+    return Interval(a.low + b.low, a.high + b.high)
+
+
+def _sub(a: Interval, b: Interval) -> Interval:
+    return Interval(a.low - b.high, a.high - b.low)
+
+
+def _mul(a: Interval, b: Interval) -> Interval:
+    return _around([x * y for x in a for y in b])
+
+
+def _div(a: Interval, b: Interval) -> Interval | None:
+    """Return the quotients, towards zero; None where the divisor may be zero."""
+    if b.low <= 0 <= b.high:
+        return None
+    quotients = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b]
+    return _around(quotients)
+
+
+def _max(a: Interval, b: Interval) -> Interval:
+    return Interval(max(a.low, b.low), max(a.high, b.high))
+
+
+def _min(a: Interval, b: Interval) -> Interval:
+    return Interval(min(a.low, b.low), min(a.high, b.high))
+
+
+def _mod(asked: _Question) -> Interval | None:
+    """Return the remainders by a positive divisor.
+
+    By -1 the least number has none in some dtypes: the quotient is beyond them.
+    """
+    data, divisor = asked.given[:2]
+    if data is None or divisor is None or divisor.low <= 0:
+        return None
+    signed = asked.attribute("fmod", 0) and data.low < 0
+    return Interval(1 - divisor.high if signed else 0, divisor.high - 1)
+
+
+def _neg(asked: _Question) -> Interval | None:
+    data = asked.given[0]
+    return None if data is None else Interval(-data.high, -data.low)
+
+
+def _abs(asked: _Question) -> Interval | None:
+    data = asked.given[0]
+    if data is None:
+        return None
+    least = 0 if data.low <= 0 <= data.high else min(abs(data.low), abs(data.high))
+    return Interval(least, max(abs(data.low), abs(data.high)))
+
+
+def _clip(asked: _Question) -> Interval | None:
+    """Return the interval of Clip, whose upper limit wins where they cross.
+
+    Without an interval of the data the limits alone bound it.
+    """
+    found = asked.given[0] or INT64
+    for place, combine in ((1, _max), (2, _min)):
+        if len(asked.node.input) > place and asked.node.input[place]:
+            limit = asked.given[place]
+            if limit is None:
+                return None
+            found = combine(found, limit)
+    return found
+
+
+def _range(asked: _Question) -> Interval | None:
+    """Return the interval of Range, with the distance that its length is computed from."""
+    start, limit = asked.given[:2]
+    if start is None or limit is None or asked.given[2] is None:
+        return None
+    return _hull([start, limit, _sub(limit, start)])
+
+
+def _shape(asked: _Question) -> Interval | None:
+    dims = asked.dims[0]
+    if dims is None:
+        return None
+    kept = dims[slice(asked.attribute("start", 0), asked.attribute("end", None))]
+    sizes = [size for size in kept if isinstance(size, int)]
+    if len(sizes) < len(kept):
+        return None
+    return _around(sizes) if sizes else Interval(0, 0)
+
+
+def _known_sizes(dims: Dims | None) -> list[int] | None:
+    if dims is None:
+        return None
+    sizes = [size for size in dims if isinstance(size, int)]
+    return sizes if len(sizes) == len(dims) else None
+
+
+def _size(asked: _Question) -> Interval | None:
+    sizes = _known_sizes(asked.dims[0])
+    return None if sizes is None else _around([prod(sizes)])
+
+
+def _arg(asked: _Question) -> Interval | None:
+    return _indices(asked.size(asked.attribute("axis", 0)))
+
+
+def _top_k(asked: _Question) -> Interval | None:
+    """Return the interval of what TopK takes from its input, or of the indices."""
+    if asked.place == 0:
+        return asked.given[0]
+    return _indices(asked.size(asked.attribute("axis", -1)))
+
+
+def _non_zero(asked: _Question) -> Interval | None:
+    sizes = _known_sizes(asked.dims[0])
+    return None if sizes is None else _indices(max(sizes, default=1))
+
+
+def _non_max_suppression(asked: _Question) -> Interval | None:
+    """Return the interval of its indices: of a batch, of a class and of a box."""
+    boxes, scores = _known_sizes(asked.dims[0]), _known_sizes(asked.dims[1])
+    return None if boxes is None or scores is None else _indices(max(*boxes, *scores))
+
+
+def _reduced(asked: _Question) -> int | None:
+    """Return how many elements a reduction takes together; None if that is not known."""
+    dims = asked.dims[0]
+    if dims is None:
+        return None
+    axes = asked.attribute("axes", None)
+    if len(asked.node.input) > 1 and asked.node.input[1]:
+        axes = asked.constants(1)
+        if axes is None:
+            return None
+    if not axes:
+        axes = [] if asked.attribute("noop_with_empty_axes", 0) else range(len(dims))
+    sizes = [asked.size(axis) for axis in axes]
+    known = [size for size in sizes if size is not None]
+    return prod(known) if len(known) == len(sizes) else None
+
+
+def _extreme(asked: _Question) -> Interval | None:
+    """Return the interval of an extreme; of no elements it is the end of the dtype."""
+    return asked.given[0] if _reduced(asked) else None
+
+
+def _total(data: Interval | None, number: int | None) -> Interval | None:
+    """Return the interval of the sums of up to so many elements."""
+    if data is None or number is None:
+        return None
+    return _around([0, data.low * number, data.high * number])
+
+
+def _reduce_sum(asked: _Question) -> Interval | None:
+    return _total(asked.given[0], _reduced(asked))
+
+
+def _cum_sum(asked: _Question) -> Interval | None:
+    axis = asked.constants(1)
+    return None if not axis else _total(asked.given[0], asked.size(axis[0]))
+
+
+def _pad(asked: _Question) -> Interval | None:
+    value = len(asked.node.input) > 2 and asked.node.input[2]
+    return _hull([asked.given[0], asked.given[2] if value else Interval(0, 0)])
+
+
+def _concat(asked: _Question) -> Interval | None:
+    return _hull(asked.given)
+
+
+def _scattered(asked: _Question) -> Interval | None:
+    """Return the interval of what is there, or is put there without any arithmetic."""
+    if asked.attribute("reduction", b"none") != b"none":
+        return None
+    return _hull([asked.given[0], asked.given[2]])
+
+
+def _constant_of_shape(asked: _Question) -> Interval | None:
+    found = attributes.find(asked.node, "value")
+    if found is None:
+        return None  # It is of float zeros.
+    return _of_array(np.frombuffer(found.t.raw_data, np.int64)) if found.t.raw_data else _around(
+        [*found.t.int64_data, *found.t.int32_data] or [0]
+    )
+
+
+def _sign(asked: _Question) -> Interval | None:
+    return Interval(-1, 1)
+
+
+#: The interval of an operator's outputs by those of its inputs.
+_RULES: dict[str, _Rule] = {
+    "Abs": _abs,
+    "Add": _of_all(_add),
+    "ArgMax": _arg,
+    "ArgMin": _arg,
+    "Cast": _passed(0),
+    "CastLike": _passed(0),
+    "Clip": _clip,
+    "Compress": _passed(0),
+    "Concat": _concat,
+    "CumSum": _cum_sum,
+    "DepthToSpace": _passed(0),
+    "Div": _of_all(_div),
+    "Expand": _passed(0),
+    "Flatten": _passed(0),
+    "Gather": _passed(0),
+    "GatherElements": _passed(0),
+    "GatherND": _passed(0),
+    "Identity": _passed(0),
+    "Max": _of_all(_max),
+    "Min": _of_all(_min),
+    "Mod": _mod,
+    "Mul": _of_all(_mul),
+    "Neg": _neg,
+    "NonMaxSuppression": _non_max_suppression,
+    "NonZero": _non_zero,
+    "OneHot": _passed(2),
+    "Pad": _pad,
+    "Range": _range,
+    "ReduceMax": _extreme,
+    "ReduceMin": _extreme,
+    "ReduceSum": _reduce_sum,
+    "Reshape": _passed(0),
+    "ReverseSequence": _passed(0),
+    "ScatterElements": _scattered,
+    "ScatterND": _scattered,
+    "Shape": _shape,
+    "Sign": _sign,
+    "Size": _size,
+    "Slice": _passed(0),
+    "SpaceToDepth": _passed(0),
+    "Split": _passed(0),
+    "Squeeze": _passed(0),
+    "Sub": _of_all(_sub),
+    "Tile": _passed(0),
+    "TopK": _top_k,
+    "Transpose": _passed(0),
+    "Unsqueeze": _passed(0),
+    "Where": _passed(1, 2),
+}
