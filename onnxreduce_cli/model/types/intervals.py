@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import is_default
@@ -100,7 +100,10 @@ class Intervals:
         It also holds what the operator that makes the value computes on the way, so that a dtype
         that holds the interval computes the same.
         """
-        waiting = [(scope, name)]
+        found = scope.resolve(name)
+        if found is None:
+            return None
+        waiting = [(found, name)]
         while waiting:
             owner, wanted = waiting[-1]
             key = (id(owner), wanted)
@@ -113,7 +116,7 @@ class Intervals:
             waiting.pop()
             if key not in self._known:
                 self._known[key] = self._compute(owner, wanted, node)
-        return self._known[id(scope), name]
+        return self._known[id(found), name]
 
     def _needed(self, scope: Scope, node: NodeProto) -> list[tuple[Scope, str]]:
         """Return the inputs of a node that its rule asks about, each with its scope."""
@@ -398,11 +401,7 @@ def _scattered(asked: _Question) -> Interval | None:
 
 def _constant_of_shape(asked: _Question) -> Interval | None:
     found = attributes.find(asked.node, "value")
-    if found is None:
-        return None  # It is of float zeros.
-    return _of_array(np.frombuffer(found.t.raw_data, np.int64)) if found.t.raw_data else _around(
-        [*found.t.int64_data, *found.t.int32_data] or [0]
-    )
+    return None if found is None else _of_array(numpy_helper.to_array(found.t))
 
 
 def _sign(asked: _Question) -> Interval | None:
@@ -420,6 +419,7 @@ _RULES: dict[str, _Rule] = {
     "Clip": _clip,
     "Compress": _passed(0),
     "Concat": _concat,
+    "ConstantOfShape": _constant_of_shape,
     "CumSum": _cum_sum,
     "DepthToSpace": _passed(0),
     "Div": _of_all(_div),
