@@ -173,6 +173,8 @@ class DtypeChange:
             named = self._parameters[function_key(function)]
         elif self._before == TensorProto.FLOAT and is_default(node.domain):
             self._state_float(node)
+        elif self._before == TensorProto.INT64 and is_default(node.domain):
+            _state_integers(node)
         edits = [
             changes
             for attribute in node.attribute
@@ -218,6 +220,18 @@ class DtypeChange:
             del node.attribute[:]
             tensor = numpy_helper.from_array(np.asarray(values))
             node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
+
+
+def _state_integers(node: NodeProto) -> None:
+    """Hold the integers of a Constant in a tensor, which has a dtype that can change."""
+    for attribute in node.attribute if node.op_type == "Constant" else ():
+        if attribute.name in ("value_int", "value_ints") and not attribute.ref_attr_name:
+            single = attribute.name == "value_int"
+            array = np.array(attribute.i if single else attribute.ints, np.int64)
+            del node.attribute[:]
+            tensor = numpy_helper.from_array(array)
+            node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
+            return
 
 
 def _constants(scope: Scope) -> set[str]:
