@@ -83,16 +83,17 @@ _Rule = Callable[[_Question], "Interval | None"]
 class Intervals:
     """The intervals of integer values of a model, computed when asked for."""
 
-    def __init__(self, facts: Facts, assumed: Mapping[str, Interval] | None = None) -> None:
+    def __init__(
+        self, facts: Facts, known: Mapping[tuple[int, str], Interval] | None = None
+    ) -> None:
         """Prepare to answer; nothing is computed yet.
 
         Args:
             facts: what is known of the model.
-            assumed: the intervals that the user states, by the names of values of the main graph.
+            known: intervals that are known beside it, by the identity of a scope and a name.
         """
         self._facts = facts
-        self._assumed = assumed or {}
-        self._known: dict[tuple[int, str], Interval | None] = {}
+        self._known: dict[tuple[int, str], Interval | None] = dict(known or {})
 
     def of(self, scope: Scope, name: str) -> Interval | None:
         """Return an interval that holds each element of a value; None if none is proven.
@@ -129,7 +130,8 @@ class Intervals:
         limits = _limits(self._facts.elem_type(scope, name))
         if limits is None:
             return None
-        found = self._stated(scope, name)
+        constant = self._facts.constant(scope, name)
+        found = None if constant is None else interval_of(constant)
         if found is None and node is not None and is_default(node.domain):
             rule = _RULES.get(node.op_type)
             found = None if rule is None else rule(self._question(scope, node, name))
@@ -137,13 +139,6 @@ class Intervals:
             return found
         # Beyond the limits of its dtype a value wraps: it may be anything that the dtype holds.
         return None if limits == INT64 else limits
-
-    def _stated(self, scope: Scope, name: str) -> Interval | None:
-        """Return the interval of a constant, or of a value whose interval the user states."""
-        if scope.root is scope and scope.function is None and name in self._assumed:
-            return self._assumed[name]
-        constant = self._facts.constant(scope, name)
-        return None if constant is None else _of_array(constant)
 
     def _question(self, scope: Scope, node: NodeProto, name: str) -> _Question:
         owners = [scope.resolve(item) if item else None for item in node.input]
@@ -178,13 +173,14 @@ def _limits(dtype: int | None) -> Interval | None:
     return Interval(int(info.min), int(info.max))
 
 
-def _of_array(array: np.ndarray[Any, Any]) -> Interval | None:
+def interval_of(array: np.ndarray[Any, Any]) -> Interval | None:
+    """Return the interval of the integers of an array; None if it holds others."""
     if array.dtype.kind not in "iub":
         return None
     return Interval(int(array.min()), int(array.max())) if array.size else Interval(0, 0)
 
 
-def _hull(given: Sequence[Interval | None]) -> Interval | None:
+def hull(given: Sequence[Interval | None]) -> Interval | None:
     """Return the least interval around some; None if one is not known."""
     known = [item for item in given if item is not None]
     if len(known) < len(given) or not known:
@@ -207,7 +203,7 @@ def _passed(*places: int) -> _Rule:
     def rule(asked: _Question) -> Interval | None:
         if max(places) >= len(asked.given):
             return None
-        return _hull([asked.given[place] for place in places])
+        return hull([asked.given[place] for place in places])
 
     return rule
 
@@ -297,7 +293,7 @@ def _range(asked: _Question) -> Interval | None:
     start, limit = asked.given[:2]
     if start is None or limit is None or asked.given[2] is None:
         return None
-    return _hull([start, limit, _sub(limit, start)])
+    return hull([start, limit, _sub(limit, start)])
 
 
 def _shape(asked: _Question) -> Interval | None:
@@ -378,6 +374,15 @@ def _reduce_sum(asked: _Question) -> Interval | None:
     return _total(asked.given[0], _reduced(asked))
 
 
+def _reduce_prod(asked: _Question) -> Interval | None:
+    """Return the interval of the products, and of what comes up on the way to them."""
+    data, number = asked.given[0], _reduced(asked)
+    if data is None or number is None or number > INT64.high.bit_length():
+        return None
+    most = max(abs(data.low), abs(data.high), 1) ** number
+    return Interval(-most if data.low < 0 else 0, most)
+
+
 def _cum_sum(asked: _Question) -> Interval | None:
     axis = asked.constants(1)
     return None if not axis else _total(asked.given[0], asked.size(axis[0]))
@@ -385,23 +390,23 @@ def _cum_sum(asked: _Question) -> Interval | None:
 
 def _pad(asked: _Question) -> Interval | None:
     value = len(asked.node.input) > 2 and asked.node.input[2]
-    return _hull([asked.given[0], asked.given[2] if value else Interval(0, 0)])
+    return hull([asked.given[0], asked.given[2] if value else Interval(0, 0)])
 
 
 def _concat(asked: _Question) -> Interval | None:
-    return _hull(asked.given)
+    return hull(asked.given)
 
 
 def _scattered(asked: _Question) -> Interval | None:
     """Return the interval of what is there, or is put there without any arithmetic."""
     if asked.attribute("reduction", b"none") != b"none":
         return None
-    return _hull([asked.given[0], asked.given[2]])
+    return hull([asked.given[0], asked.given[2]])
 
 
 def _constant_of_shape(asked: _Question) -> Interval | None:
     found = attributes.find(asked.node, "value")
-    return None if found is None else _of_array(numpy_helper.to_array(found.t))
+    return None if found is None else interval_of(numpy_helper.to_array(found.t))
 
 
 def _sign(asked: _Question) -> Interval | None:
@@ -441,6 +446,7 @@ _RULES: dict[str, _Rule] = {
     "Range": _range,
     "ReduceMax": _extreme,
     "ReduceMin": _extreme,
+    "ReduceProd": _reduce_prod,
     "ReduceSum": _reduce_sum,
     "Reshape": _passed(0),
     "ReverseSequence": _passed(0),

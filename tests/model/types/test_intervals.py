@@ -44,6 +44,8 @@ NODES = (
     "y = ReduceSum <keepdims = 0> (a)",
     "y = ReduceSum (a, axes)",
     "y = ReduceSum <noop_with_empty_axes = 1> (a)",
+    "y = ReduceProd (a)",
+    "y = ReduceProd <keepdims = 0> (a, axes)",
     "y = ReduceMax (a, axes)",
     "y = ReduceMin (a)",
     "y = ArgMax (a)",
@@ -87,8 +89,8 @@ def model(nodes: str) -> onnx.ModelProto:
 
 def interval_of(nodes: str, **assumed: tuple[int, int]) -> Interval | None:
     facts, found = facts_of(model(nodes))
-    stated = {name: Interval(*ends) for name, ends in assumed.items()}
-    return Intervals(facts, stated).of(found[0], "y")
+    known = {(id(found[0]), name): Interval(*ends) for name, ends in assumed.items()}
+    return Intervals(facts, known).of(found[0], "y")
 
 
 @st.composite
@@ -131,6 +133,8 @@ def test_each_is_known_of_small_inputs(nodes: str) -> None:
         ("y = Div (a, b)", (-2, 2)),
         ("y = Neg (a)", (-5, 5)),
         ("y = ReduceSum (a, axes)", (-15, 15)),
+        ("y = ReduceProd (a, axes)", (-125, 125)),
+        ("y = ReduceProd (b, axes)", (0, 64)),
         ("y = ArgMax (a)", (0, 1)),
         ("y = Shape (a)", (2, 3)),
         ("y = Size (a)", (6, 6)),
