@@ -183,5 +183,5 @@ def check_whole(
     result = ModelSource(
         document.whole(), "the converted model", base_dir=document.base_dir, generated=True
     )
-    changes = PassedChanges(passes, options.dims, options.dtypes, options.io_dtypes)
+    changes = PassedChanges.of(passes, options)
     check_passes(opened, result, changes, strict=options.strict)

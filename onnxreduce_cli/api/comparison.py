@@ -80,7 +80,7 @@ class PassChecker:
             self.report = check_passes(
                 opened,
                 ModelSource(written, "", called="the converted model", generated=True),
-                PassedChanges(self._passes, options.dims, options.dtypes, options.io_dtypes),
+                PassedChanges.of(self._passes, options),
                 compare=self._verifier is None,
                 strict=options.strict,
             )
@@ -140,6 +140,7 @@ class ConversionVerifier:
                 labels=(label, "the converted model"),
                 changed=options.dtypes,
                 recast=options.io_dtypes,
+                ranges=options.assume_ranges,
             )
             close_unused_models()
         if self.report.exit_code:

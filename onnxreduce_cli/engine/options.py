@@ -33,6 +33,9 @@ DTYPES = {
     )
 }
 
+#: The dtypes of the one change of integers that `Options.dtypes` may make.
+INTEGERS = (TensorProto.INT64, TensorProto.INT32)
+
 #: Options of the comparison of whole models, which have no effect without it.
 _COMPARING = frozenset({"pairs", "inputs", "trials", "seed", "rtol", "atol"})
 
@@ -63,6 +66,8 @@ class Options:
         fold: compute what is the same in every run; a branch of an If whose condition is constant
             takes its place.
         dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
+        assume_ranges: the least and the largest integer in inputs and other values, by their names:
+            ``{"ids": (0, 30521)}``; where int64 becomes int32 they are taken to be so.
         io_dtypes: dtypes of inputs and outputs alone, by their names: ``{"ids": "int32"}``; a Cast
             inside restores the old one.
         keep_interface: keep the dtypes of inputs and outputs, by a Cast each.
@@ -102,6 +107,7 @@ class Options:
     dims: Mapping[str, int] = field(default_factory=dict)
     fold: bool = False
     dtypes: Mapping[str, str] = field(default_factory=dict)
+    assume_ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     io_dtypes: Mapping[str, str] = field(default_factory=dict)
     keep_interface: bool = False
     keep_dtype: Collection[str] = ()
@@ -170,6 +176,10 @@ class Options:
             raise UsageError("--keep-interface needs a change of dtypes: add --dtype FROM=TO")
         if self.keep_dtype and not self.dtypes:
             raise UsageError("--keep-dtype needs a change of dtypes: add --dtype FROM=TO")
+        if self.assume_ranges and INTEGERS not in dtype_pairs(self.dtypes):
+            raise UsageError(
+                "--assume-range is for a change of int64 to int32: add --dtype int64=int32"
+            )
         if not self.changes_anything:
             raise UsageError(
                 "no change is requested: name the opset to reach, --opset N, or the runtime that "
@@ -199,6 +209,11 @@ class Options:
         dtype_pairs(self.dtypes)
         for text in self.io_dtypes.values():
             parse_dtype(text)
+        for name, (low, high) in self.assume_ranges.items():
+            if low > high:
+                raise UsageError(
+                    f"--assume-range {name}={low}:{high}: the first number is above the second"
+                )
         self.target()
         if self.opset is not None:
             check_opset(self.opset)
@@ -292,16 +307,17 @@ def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
     """Return the dtypes to change, each with the new one.
 
     Raises:
-        UsageError: there is no such floating-point dtype, or one would change twice.
+        UsageError: there is no such change, or a dtype would change twice.
     """
     found = [(parse_dtype(before), parse_dtype(after)) for before, after in dtypes.items()]
     changed = Counter(before for before, _ in found)
     for (before, after), names in zip(found, dtypes.items(), strict=True):
         said = f"--dtype {names[0]}={names[1]}"
         for number, name in zip((before, after), names, strict=True):
-            if number not in DTYPES.values():
+            if number not in DTYPES.values() and (before, after) != INTEGERS:
                 raise UsageError(
-                    f"{said}: it changes {', '.join(DTYPES)} to one another, not {name}"
+                    f"{said}: it changes {', '.join(DTYPES)} to one another, and int64 to int32, "
+                    f"not {name}"
                 )
         if after in changed or changed[before] > 1:
             twice = after if after in changed else before

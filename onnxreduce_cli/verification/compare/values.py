@@ -70,6 +70,7 @@ class Tolerance:
         exact: every bit must agree, but for the payload and sign of NaNs.
         factor: how much larger than in the table the defaults are.
         coarse: a dtype whose defaults all floats have that are finer; empty for none.
+        narrowed: whether int32 may stand for int64, and its nearest integer for one beyond it.
     """
 
     rtol: float | None = None
@@ -78,6 +79,7 @@ class Tolerance:
     exact: bool = False
     factor: float = 1.0
     coarse: str = ""
+    narrowed: bool = False
 
     def between_executors(self) -> Tolerance:
         """Return the same with defaults ten times as large, and without exactness."""
@@ -220,9 +222,17 @@ def _kind(value: Any) -> str:
     return "a sequence" if isinstance(value, list) else "a tensor"
 
 
+_NARROWED = {np.dtype(np.int64), np.dtype(np.int32)}
+
+
 def _arrays(first: Array, second: Array, tolerance: Tolerance) -> Errors:
     if "U" in (first.dtype.kind, second.dtype.kind):
         first, second = first.astype(object), second.astype(object)
+    if tolerance.narrowed and {first.dtype, second.dtype} == _NARROWED:
+        ends = np.iinfo(np.int32)
+        first, second = (
+            np.clip(side, ends.min, ends.max, dtype=np.int64) for side in (first, second)
+        )
     if first.dtype != second.dtype:
         return not_comparable(f"dtypes differ: {first.dtype} and {second.dtype}")
     if first.shape != second.shape:

@@ -19,6 +19,7 @@ from onnxreduce_cli.verification.inputs.decisions import DecisionFinder, Decisio
 from onnxreduce_cli.verification.inputs.profiles import (
     BY_THE_MODEL,
     DECIDING,
+    ENDS,
     EXTREME,
     HALVES,
     LEVEL,
@@ -74,7 +75,8 @@ class Manner(NamedTuple):
         values: the value profile.
         rng: where the numbers come from.
         negative: whether integers without a range may be negative.
-        level: of `LEVEL`, twice the place of the value; one more to be above it.
+        level: of `LEVEL`, twice the place of the value; one more to be above it. Of `ENDS` 0 for
+            the least integers, 1 for the largest, 2 for both.
     """
 
     values: str
@@ -110,6 +112,7 @@ class Drawer:
         dims: sizes that are fixed, by the name of a symbolic dimension or by ``input[axis]``.
         symbols: the keys of all unfixed dimensions.
         open_ranks: whether some rank is not known.
+        stated: the ranges that the user states, by the names of inputs.
     """
 
     def __init__(
@@ -117,6 +120,7 @@ class Drawer:
         source: ModelSource,
         dims: Mapping[str, int] | None = None,
         others: Sequence[ModelSource] = (),
+        stated: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         """Prepare for a model; its graph is analysed when integers are first drawn.
 
@@ -124,10 +128,12 @@ class Drawer:
             source: the model.
             dims: sizes that are fixed.
             others: models that are compared with it: what they decide by is drawn too.
+            stated: the ranges of integers that the user states, by the names of inputs.
         """
         self._source = source
         self._sources = (source, *others)
         self.dims = dict(dims or {})
+        self.stated = {n: ends for n, ends in (stated or {}).items() if n in source.inputs}
         self._types = {name: _dense(proto) for name, proto in source.inputs.items()}
         self.symbols = list(
             dict.fromkeys(
@@ -381,7 +387,29 @@ class Drawer:
             return [self._value(name, inner, choice, manner) for _ in range(count)]
         if kind != "tensor_type" or not proto.tensor_type.elem_type:
             raise InputError(f"inputs of the type of {name!r} cannot be drawn; give it")
+        if name in self.stated:
+            return self._in_stated_range(name, proto, choice, manner)
         return self._tensor(name, proto, choice, manner)
+
+    def _in_stated_range(
+        self, name: str, proto: TypeProto, choice: ShapeChoice, manner: Manner
+    ) -> Array:
+        """Draw integers within the range that the user states, as far as the model takes them."""
+        low, high = self.stated[name]
+        limits = self._ranges.get(name)
+        if limits:
+            least, most = _ends(limits, choice)
+            if all(bound.from_end for bound in limits):
+                least -= most + 1
+            low, high = max(low, least), min(high, most)
+        if low > high or manner.values != ENDS:
+            any_drawn = self._tensor(name, proto, choice, manner)
+            return any_drawn if low > high else any_drawn.clip(low, high)
+        shape, dtype = self._shape(name, _dense(proto), choice), numpy_dtype(TensorProto.INT64)
+        ends = [(low, low), (high, high), (low, high)][manner.level % 3]
+        which = np.asarray(manner.rng.integers(0, 2, shape))
+        drawn: Array = np.array(ends, dtype)[which]
+        return drawn
 
     def _tensor(
         self,

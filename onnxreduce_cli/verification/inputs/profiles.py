@@ -31,6 +31,9 @@ NEAR_CONSTANTS = "near"
 #: compared with (level).
 DECIDING, HALVES, EXTREME, SCALED, LEVEL = "deciding", "halves", "extreme", "scaled", "level"
 
+#: Integers at the ends of the ranges that the user states: the least, the largest, and both.
+ENDS = "ends"
+
 #: Value profiles in the order of the trials, and how many of them a large model gets.
 PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, DECIDING, SCALED, HALVES, EXTREME)
 OF_LARGE = 6

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from onnxreduce_cli.engine.options import dtype_pairs
+from onnxreduce_cli.engine.options import INTEGERS, dtype_pairs
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.model.graph.values import dtype_name, from_proto, kind_of, numpy_dtype
@@ -88,6 +88,7 @@ def verify(
     labels: tuple[str, str] = ("", ""),
     changed: Mapping[str, str] | None = None,
     recast: Collection[str] = (),
+    ranges: Mapping[str, tuple[int, int]] | None = None,
     idle: bool = True,
 ) -> VerifyReport:
     """Compare two models, or one model in two executors, on the same inputs.
@@ -110,6 +111,8 @@ def verify(
             ones; both must also compute the same in double precision, with the same weights.
         recast: the inputs and outputs whose dtypes a conversion changed alone. Both models run on
             inputs that `b` can be given, and outputs are compared in the narrower dtype.
+        ranges: the ranges that integers are taken to lie in, by the names of values: inputs are
+            drawn there, and at the ends.
         idle: whether to look for weights on which no output depends.
 
     Raises:
@@ -121,8 +124,9 @@ def verify(
         if executor not in EXECUTORS:
             raise UsageError(f"there is no executor {executor!r}")
     sources = _sources(a, b, labels)
-    numbers = dict(dtype_pairs(changed or {}))
-    interface = tuple(_interface(sources, bool(numbers), recast))
+    pairs = dtype_pairs(changed or {})
+    numbers = {before: after for before, after in pairs if (before, after) != INTEGERS}
+    interface = tuple(_interface(sources, bool(pairs), recast))
     if interface:
         first, second = (source.label for source in sources.values())
         return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
@@ -132,17 +136,26 @@ def verify(
     )
     if wide is not None and wide.equivalent is False:
         return wide
-    limit, coarse = tolerance or Tolerance(), 0
+    limit, coarse = replace(tolerance or Tolerance(), narrowed=INTEGERS in pairs), 0
     if numbers:
         coarse = coarsest({*numbers, *numbers.values()})
         limit = replace(limit, coarse=numpy_dtype(coarse).name)
-    ran = Trials(sources, tuple(executors), limit, progress, numbers, frozenset(recast))
+    ran = Trials(
+        sources,
+        tuple(executors),
+        limit,
+        progress,
+        numbers,
+        frozenset(recast),
+        _narrowed(sources) if INTEGERS in pairs else frozenset(),
+        ranges or {},
+    )
     ran.run(sets, dims, trials, seed, special)
     report = Verdict(ran).report(save_failure, idle=idle)
     report = replace(
         report,
-        remarks=(*ran.recast_remarks(), *report.remarks),
-        warnings=(*report.warnings, *ran.recast_warnings(sets)),
+        remarks=(*ran.recast_remarks(), *ran.range_remarks(), *report.remarks),
+        warnings=(*report.warnings, *ran.recast_warnings(sets), *ran.range_warnings(sets)),
     )
     if wide is not None and wide.equivalent:
         told = count(sum(not trial.void for trial in wide.trials), "input")
@@ -192,6 +205,17 @@ def _in_double(
     reason = next((run.reason for run in report.runs if run.reason), "no inputs")
     told = replace(report, remarks=(*report.remarks, remark), in_double=report.equivalent)
     return told, reason
+
+
+def _narrowed(sources: Mapping[Side, ModelSource]) -> frozenset[str]:
+    """Return the inputs and outputs that are int64 in the first model and int32 in the second."""
+    first, second = (sources[side] for side in Side)
+    found = set[str]()
+    for before, after in ((first.inputs, second.inputs), (first.outputs, second.outputs)):
+        for name in before.keys() & after.keys():
+            if (before[name].tensor_type.elem_type, after[name].tensor_type.elem_type) == INTEGERS:
+                found.add(name)
+    return frozenset(found)
 
 
 def _bytes(source: ModelSource) -> int:

@@ -10,9 +10,11 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from onnxreduce_cli.engine.catalogue import Pass
+from onnxreduce_cli.engine.options import INTEGERS, Options, dtype_pairs
 from onnxreduce_cli.errors import CheckError, ConversionError, UncheckedError
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.text import count, listed
@@ -67,12 +69,26 @@ class PassedChanges(NamedTuple):
         dims: the sizes that they fixed dimensions at.
         dtypes: the dtypes that they changed.
         recast: the inputs and outputs whose dtypes alone they changed.
+        ranges: the ranges that integers are taken to lie in, by the names of values.
     """
 
     passes: Sequence[Pass]
     dims: Mapping[str, int]
     dtypes: Mapping[str, str]
     recast: Collection[str] = ()
+    ranges: Mapping[str, tuple[int, int]] = MappingProxyType({})
+
+    @property
+    def rounds(self) -> bool:
+        """True if a dtype of floats changed, so that numbers are rounded to another."""
+        return any(pair != INTEGERS for pair in dtype_pairs(self.dtypes))
+
+    @staticmethod
+    def of(passes: Sequence[Pass], options: Options) -> PassedChanges:
+        """Return what passes have changed by the options of a conversion."""
+        return PassedChanges(
+            passes, options.dims, options.dtypes, options.io_dtypes, options.assume_ranges
+        )
 
     @property
     def names(self) -> str:
@@ -212,6 +228,7 @@ class _Checker:
                     executors=executors,
                     changed=self._changes.dtypes,
                     recast=self._changes.recast,
+                    ranges=self._changes.ranges,
                     idle=False,
                 )
             except InputError as error:
@@ -221,7 +238,7 @@ class _Checker:
                 compared = sum(not trial.void for trial in report.trials)
                 exactly = ", and in double precision" if report.in_double else ""
                 self.done.append(f"agrees with the model on {count(compared, 'input')}{exactly}")
-                if self._changes.recast:
+                if self._changes.recast or self._changes.ranges:
                     self.done += report.remarks
                 if self._changes.dtypes:
                     self.warnings += report.warnings
@@ -232,7 +249,7 @@ class _Checker:
         if problems:
             raise self._failure("the result is not the same function", listed(problems))
         differences = list(_differences(report))
-        if differences and self._changes.dtypes and report.in_double is not False:
+        if differences and self._changes.rounds and report.in_double is not False:
             self.warnings += report.warnings
             self.warnings.append(
                 f"{self._changes.names}: {listed(differences)}, which is more than the new dtype "
@@ -248,6 +265,10 @@ class _Checker:
     def _failure(self, what: str, reason: str) -> CheckError:
         """Return the error for a check that failed."""
         advice = dict.fromkeys(item.advice for item in self._changes.passes)
+        if self._changes.ranges:
+            ranges = self._changes.ranges.items()
+            stated = listed([f"{name}={low}:{high}" for name, (low, high) in ranges])
+            advice = {f"state ranges that hold, as {stated} may not": None, **advice}
         lines = [
             f"{self._changes.names}: {what}, so nothing was converted: {reason}",
             f"This is a bug in onnxreduce; please report it. To go on, {' or '.join(advice)}; "

@@ -36,6 +36,7 @@ from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs.drawing import LARGEST, Drawer, ShapeChoice
 from onnxreduce_cli.verification.inputs.profiles import (
     BY_THE_MODEL,
+    ENDS,
     LEVEL,
     OF_LARGE,
     OF_MANY_ROWS,
@@ -73,6 +74,8 @@ class Trials:
         changed: the dtypes that the second model has in place of others, in its inputs and outputs
             too.
         recast: the inputs and outputs whose dtypes alone it changed.
+        narrowed: the inputs and outputs of int64 that are int32 in the second model.
+        stated: the ranges of integers that the user states, by the names of values.
         runs: the runs, one for each set of inputs.
         uncounted: runs on special values, by which the models are not judged.
         random: the outputs that are random, which are not compared.
@@ -91,6 +94,8 @@ class Trials:
     progress: Progress | None = None
     changed: ChangedDtypes = field(default_factory=dict)
     recast: frozenset[str] = frozenset()
+    narrowed: frozenset[str] = frozenset()
+    stated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
     uncounted: list[Run] = field(default_factory=list)
     random: set[str] = field(default_factory=set)
@@ -123,7 +128,7 @@ class Trials:
         self.seed = seed
         reference = self.sources[Side.REFERENCE]
         others = [source for side, source in self.sources.items() if side is not Side.REFERENCE]
-        drawer = Drawer(reference, dims, others)
+        drawer = Drawer(reference, dims, others, self.stated)
         plan = _plan(given, drawer, reference, trials, special)
         self.is_large = drawer.is_large
         if others and trials is None and not special and not self.is_large:
@@ -225,7 +230,7 @@ class Trials:
         self, runner: Runner, source: ModelSource, given: Inputs, names: list[str]
     ) -> RunOutcome:
         """Run a model once, on inputs in its dtypes; its outputs are cast as they are compared."""
-        casting = self.changed or self.recast
+        casting = self.changed or self.recast or self.narrowed
         first = self.sources[Side.REFERENCE]
         feeds = cast_values(given, source.inputs) if casting and source is not first else given
         outcome = run_once(runner, dict(feeds), names)
@@ -251,7 +256,8 @@ class Trials:
 
     def accepted(self, feeds: Inputs) -> dict[str, Any]:
         """Return inputs with those values alone that the second model can be given."""
-        names = [name for name in self.recast if self._is_narrower(name, "inputs")]
+        retyped = self.recast | self.narrowed
+        names = [name for name in retyped if self._is_narrower(name, "inputs")]
         if not names:
             return dict(feeds)
         mine = {name: feeds[name] for name in names if name in feeds}
@@ -260,8 +266,9 @@ class Trials:
 
     def recast_remarks(self) -> Iterator[str]:
         """Yield what the models ran on, where the second holds fewer values."""
-        types = self.sources[Side.CANDIDATE].inputs if self.recast else {}
-        names = [name for name in types if name in self.recast]
+        retyped = self.recast | self.narrowed
+        types = self.sources[Side.CANDIDATE].inputs if retyped else {}
+        names = [name for name in types if name in retyped]
         narrow = [name for name in names if self._is_narrower(name, "inputs")]
         for name in narrow:
             dtype = dtype_name(types[name].tensor_type.elem_type)
@@ -279,6 +286,33 @@ class Trials:
                     f"input {name}: {count(number, 'element')} given cannot be given in the new "
                     "dtype; the models were compared on what a cast makes of them"
                 )
+
+    def range_remarks(self) -> Iterator[str]:
+        """Yield the ends of the stated ranges at which the models ran."""
+        for name in self.stated:
+            values = [run.feeds[name] for run in self._at_ends() if name in run.feeds]
+            if any(value.size for value in values):
+                ends = [int(end) for v in values if v.size for end in (v.min(), v.max())]
+                yield f"input {name}: run at {min(ends)} and {max(ends)}, as its range is stated"
+
+    def range_warnings(self, given: Sequence[Inputs]) -> Iterator[str]:
+        """Yield which stated ranges the models did not run at, and which inputs lie beyond one."""
+        inputs = self.sources[Side.REFERENCE].inputs
+        ran = self._at_ends()
+        for name, (low, high) in self.stated.items():
+            said = f"--assume-range {name}={low}:{high}"
+            if name not in inputs:
+                yield f"{said} is taken as stated: no input is drawn at its ends, as it is computed"
+            elif all(name in feeds for feeds in given):
+                values = [np.asarray(feeds[name]) for feeds in given]
+                beyond = sum(int(np.sum((item < low) | (item > high))) for item in values)
+                if beyond:
+                    yield f"{said} does not hold: {count(beyond, 'element')} given lie beyond it"
+            elif not any(run.feeds[name].size for run in ran):
+                yield f"{said} is taken as stated: the models did not run at its ends"
+
+    def _at_ends(self) -> list[Run]:
+        return [run for run in self.runs if run.values == ENDS and run.accepted]
 
     def trials(self) -> Iterator[Trial]:
         """Yield each set of inputs for the report."""
@@ -308,7 +342,7 @@ class _PlannedTrial(NamedTuple):
     Attributes:
         given: the inputs that are not drawn.
         values: the value profile of the others; ``given`` where there are none.
-        level: of the profile `LEVEL`, which value, and on which side of it.
+        level: of the profile `LEVEL`, which value, and on which side of it; of `ENDS`, which end.
         size: the choice of shapes that the trial is for; None for any.
     """
 
@@ -409,6 +443,8 @@ def _plan(
         else:
             plan += [_PlannedTrial(inputs, values) for values in profiles(trials, special)]
             plan += [_PlannedTrial(inputs, LEVEL, level) for level in range(drawer.levels)]
+            if any(name not in inputs for name in drawer.stated):
+                plan += [_PlannedTrial(inputs, ENDS, level) for level in range(3)]
             sizes = () if inputs else drawer.sizes()
             plan += [_PlannedTrial(inputs, ORDINARY, size=size) for size in sizes]
     return plan
