@@ -107,6 +107,23 @@ g (float[batch,1,8] x) => (float[batch,n] y) {
     [scale] y = Div(flat, root)
 }"""
 
+#: Embeddings looked up by a hash of words and of their places, which padding (1) has none of.
+TOKENS = """<ir_version: 8, opset_import: ["" : 17]>
+g (int64[batch,8] words, float[64,4] table) => (float[batch,R,4] rows, int64[batch] longest)
+<int64 one = {1}, int64 factor = {31}, int64 buckets = {64}, int64[1] first = {1},
+ int64[1] end = {9223372036854775807}> {
+    [padding] padding = Equal(words, one)
+    [not_padding] word = Not(padding)
+    [count] counted = Cast<to = 7>(word)
+    [places] places = CumSum(counted, one)
+    [multiply] hash = Mul(words, factor)
+    [add] key = Add(hash, places)
+    [bucket] bucket = Mod(key, buckets)
+    [look_up] all_rows = Gather(table, bucket)
+    [cut] rows = Slice(all_rows, first, end, first)
+    [longest] longest = ArgMax<axis = 1, keepdims = 0>(places)
+}"""
+
 
 def prepare(folder: Path) -> None:
     """Put all files that the documentation names into an empty folder."""
@@ -117,7 +134,7 @@ def prepare(folder: Path) -> None:
     (folder / "there").mkdir()
     parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
     parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE, "for-npu.onnx": FOR_NPU}
-    parsed |= {"squeeze.onnx": SQUEEZE, "norm.onnx": NORM}
+    parsed |= {"squeeze.onnx": SQUEEZE, "norm.onnx": NORM, "tokens.onnx": TOKENS}
     for name, text in parsed.items():
         onnx.save(onnx.parser.parse_model(text), folder / name)
     _write_with_a_mistake(folder / "broken.onnx")

@@ -23,6 +23,7 @@ class PreparationOptions(TypedDict, total=False):
     dims: Mapping[str, int]
     fold: bool
     dtypes: Mapping[str, str]
+    assume_ranges: Mapping[str, tuple[int, int]]
     io_dtypes: Mapping[str, str]
     keep_interface: bool
     keep_dtype: Collection[str]

@@ -18,6 +18,7 @@ _NAMES = {
     "--dim": "dims",
     "--dtype": "dtypes",
     "--io-dtype": "io_dtypes",
+    "--assume-range": "assume_ranges",
     "--type": "types",
     "--external-data-threshold": "threshold",
     "--allow-outside-data": "allow_outside",
@@ -44,7 +45,7 @@ _FLAGS = {
 }
 
 #: The keywords that take values by names.
-_MAPPINGS = frozenset({"dims", "dtypes", "io_dtypes", "types", "inputs"})
+_MAPPINGS = frozenset({"dims", "dtypes", "io_dtypes", "assume_ranges", "types", "inputs"})
 
 #: The keywords that take lists of names.
 _LISTS = frozenset({"keep_dtype"})
@@ -56,7 +57,7 @@ _OF_THE_COMMAND = {"--cluster", "--resume", "--jobs", "--out-dir"}
 #: equals sign.
 _OPTION = re.compile(
     r"(?<![\w-])(?P<name>--[a-z][a-z-]*|-[io]\b)"
-    r"(?: (?P<value>'[^']+'|\S*/\S+|[A-Z]+\b(?!=)|\d\w*|\S+=[^\s,;:]+))?"
+    r"(?: (?P<value>'[^']+'|\S*/\S+|[A-Z]+\b(?!=)|\d\w*|\S+=[^\s,;:]+(?::[\w-]+)?))?"
 )
 
 #: A command to type in a shell, which stays as it is.
@@ -85,7 +86,10 @@ def _keyword(found: re.Match[str]) -> str:
         return name
     if name in _LISTS:
         return f"{name}={value.strip(chr(39)).split(',')}"
-    key, equals, text = value.strip("'").partition("=")
+    key, equals, text = value.strip("'").rpartition("=")
+    if name == "assume_ranges":
+        low, _, high = text.partition(":")
+        return f"{name}={{{_literal(key)}: ({low}, {high})}}"
     if equals and name in _MAPPINGS:
         return f"{name}={{{_literal(key)}: {_literal(text)}}}"
     return f"{name}={_literal(value)}"

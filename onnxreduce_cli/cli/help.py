@@ -10,8 +10,8 @@ import click
 _SECTIONS: Mapping[str, str] = {
     "Target": "opset ml_opset runtime allow_ops ir_version",
     "Rewriting": "expand contract emulate types",
-    "Whole model": "strip_metadata inline_functions fold dims dtypes io_dtypes keep_interface "
-    "keep_dtype",
+    "Whole model": "strip_metadata inline_functions fold dims dtypes assume_ranges io_dtypes "
+    "keep_interface keep_dtype",
     "Checks": "no_check strict verify pairs inputs trials seed rtol atol ulp special exact "
     "executor save_failure timeout memory",
     "Files": "output dry_run force in_place external_data allow_outside threshold inline",

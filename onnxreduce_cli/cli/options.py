@@ -269,6 +269,23 @@ def _parse_types(_: click.Context, __: click.Parameter, values: tuple[str, ...])
     return found
 
 
+def _parse_ranges(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> dict[str, tuple[int, int]]:
+    """Parse texts such as ``ids=0:9`` into the ends of ranges by name; names may have ``=``."""
+    found: dict[str, tuple[int, int]] = {}
+    for value in _listed(values):
+        match = re.fullmatch(r"(.+)=(-?\d{1,19}):(-?\d{1,19})", value)
+        if match is None:
+            raise click.BadParameter(
+                f"{value!r} is not of the form NAME=MIN:MAX, with two integers, as in ids=0:30521"
+            )
+        ends = int(match[2]), int(match[3])
+        if found.setdefault(match[1], ends) != ends:
+            raise click.BadParameter(f"it says two ranges of {match[1]!r}")
+    return found
+
+
 _PREPARING = (
     click.option(
         "--strip-metadata",
@@ -292,7 +309,16 @@ _PREPARING = (
         multiple=True,
         callback=_parse_dtypes,
         metavar="FROM=TO,...",
-        help="Change a dtype in values, weights and attributes, as in bfloat16=float.",
+        help="Change a dtype in values, weights and attributes, as in bfloat16=float; int64=int32 "
+        "where it is proven that all values fit.",
+    ),
+    click.option(
+        "--assume-range",
+        "assume_ranges",
+        multiple=True,
+        callback=_parse_ranges,
+        metavar="NAME=MIN:MAX,...",
+        help="Take an input or value to lie in this range, for int64=int32; checked at its ends.",
     ),
     click.option(
         "--io-dtype",

@@ -176,6 +176,7 @@ def _change_dtypes(document: Document, options: Options, found: Preparation) -> 
         options.dtypes,
         keep_interface=options.keep_interface,
         kept=options.keep_dtype,
+        ranges=options.assume_ranges,
     )
     return found._replace(
         lines=(*found.lines, *dtypes.lines),

@@ -68,6 +68,33 @@ def test_dtypes_of_inputs_and_outputs_with_commas_and_several_times(onnxreduce):
         assert said in " ".join(result.err.split())
 
 
+def test_ranges_with_commas_and_several_times(onnxreduce, tmp_path):
+    text = """<ir_version: 8, opset_import: ["": 17]>
+        g (int64[2] a, int64[2] b) => (int64[2] y) { [mul] c = Mul(a, b) [add] y = Add(c, a) }"""
+    onnx.save(onnx.parser.parse_model(text), "integers.onnx")
+    call = ["convert", "integers.onnx", "--dtype", "int64=int32", "-o", "o.onnx"]
+    result = onnxreduce(*call)
+    assert result.code == 1
+    assert "state the range of 'a': --assume-range 'a=MIN:MAX'" in " ".join(result.err.split())
+    ranges = ["--assume-range", "a=-9:9,b=0:99", "--assume-range", "b=0:99"]
+    result = onnxreduce(*call, *ranges, "--dry-run")
+    assert result.code == 0, result.err
+    assert "taken as stated: a in -9:9, b in 0:99" in result.out
+    result = onnxreduce(*call, *ranges, "--verify")
+    assert result.code == 0, result.err
+    assert "input b: run at 0 and 99, as its range is stated" in result.out + result.err
+    for wrong, said in (
+        ("c", "'c' is not of the form NAME=MIN:MAX, with two integers, as in ids=0:30521"),
+        ("c=1:2.5", "is not of the form NAME=MIN:MAX"),
+        ("c=1:2,c=1:3", "it says two ranges of 'c'"),
+        ("d=1:2", "of the model is called 'd'"),
+        ("c=2:1", "the first number is above the second"),
+    ):
+        result = onnxreduce(*call, "--force", "--assume-range", wrong)
+        assert result.code == 2
+        assert said in " ".join(result.err.split())
+
+
 def test_a_dimension_that_is_not_there(onnxreduce):
     result = onnxreduce("convert", "m.onnx", "--dim", "M=2")
     assert result.code == 2

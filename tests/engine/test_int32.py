@@ -1,103 +1,379 @@
-"""Values of int64 as int32: what is proven, and what stays behind a Cast."""
+"""Values of int64 as int32: what is proven, what stays int64, and what blocks."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
-from onnx import ModelProto, TensorProto, numpy_helper
+import pytest
+from onnx import ModelProto, TensorProto
 
-from onnxreduce_cli.engine.passes.int32 import cast_places, int64_places, unproven
-from onnxreduce_cli.executor.run import run
-from onnxreduce_cli.model.graph.dtype_change import DtypeChange
-from onnxreduce_cli.model.types.intervals import Interval
-from tests.model.types.known import facts_of
+import onnxreduce_cli
+from onnxreduce_cli.errors import CheckError, ConversionError, UsageError
+from onnxreduce_cli.report.plan import check_lines, remarks
+from onnxreduce_cli.verification.whole.results import VerificationError
+from tests.support import model, op_types, run
 
-HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+HEAD = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 2, "own" : 1]>'
+INT32: dict[str, Any] = {"dtypes": {"int64": "int32"}}
 
 EMBEDDING = """g (int64[2, 3] ids, float[2, 3] x, float[50, 1] table)
     => (float[6, 1] z, int64[2] k, int64[2] n)
     <int64[1] one = {1}, int64[1] zero = {0}, int64[1] six = {6}> {
-        two = Constant <value_int = 2> ()
-        s = Shape (x)
-        r = Gather (s, zero)
-        t = Mul (r, six)
-        u = Div (t, r)
-        v = Concat <axis = 0> (u, one)
-        e = Add (ids, one)
-        rows = Gather (table, e)
-        z = Reshape (rows, v)
-        k = ArgMax <axis = 1, keepdims = 0> (x)
-        n = Mul (s, two)
+        [two] two = Constant <value_int = 2> ()
+        [shape] s = Shape (x)
+        [rows] r = Gather (s, zero)
+        [mul] t = Mul (r, six)
+        [div] u = Div (t, r)
+        [concat] v = Concat <axis = 0> (u, one)
+        [shift] e = Add (ids, one)
+        [look] look = Gather (table, e)
+        [reshape] z = Reshape (look, v)
+        [best] k = ArgMax <axis = 1, keepdims = 0> (x)
+        [double] n = Mul (s, two)
     }"""
+FEEDS = {
+    "ids": np.array([[0, 48, 1], [2, 3, 47]]),
+    "x": np.array([[1, 3, 2], [5, 4, 3]], np.float32),
+    "table": np.arange(50, dtype=np.float32).reshape(50, 1),
+}
 
 
-def model(text: str) -> ModelProto:
-    return onnx.parser.parse_model(f"{HEAD} {text}")
+def source(text: str) -> ModelProto:
+    return model(f"{HEAD} {text}")
 
 
-def unproven_names(source: ModelProto, **assumed: tuple[int, int]) -> list[str]:
-    facts, _ = facts_of(source)
-    stated = {name: Interval(*ends) for name, ends in assumed.items()}
-    return [item.name for item in unproven(facts, int64_places(facts), stated)]
+def reasons(text: str, **options: Any) -> dict[str, str]:
+    """Why a model does not change, by the nodes that are in the way."""
+    with pytest.raises(ConversionError) as raised:
+        onnxreduce_cli.convert(source(text), **INT32, **options)
+    return {item.node: f"{item.reason}; {item.advice}" for item in raised.value.blockers}
 
 
-def narrowed(source: ModelProto) -> ModelProto:
-    result = ModelProto()
-    result.CopyFrom(source)
-    facts, found = facts_of(result)
-    places = int64_places(facts)
-    change = DtypeChange(result, TensorProto.INT64, TensorProto.INT32, ())
-    for tensor in change.tensors:
-        array = numpy_helper.to_array(tensor).astype(np.int32)
-        tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
-    cast_places(found, places, set(change.fixed))
+def same_in_int32(found: ModelProto, feeds: dict[str, Any], **options: Any) -> ModelProto:
+    """Change a model, and compare what it computes in both executors; return the result."""
+    result = onnxreduce_cli.convert(found, **INT32, **options)
     onnx.checker.check_model(result, full_check=True)
+    types = {item.name: item.type.tensor_type.elem_type for item in result.graph.input}
+    given = {
+        name: np.asarray(array).astype(np.int32) if types[name] == TensorProto.INT32 else array
+        for name, array in feeds.items()
+    }
+    for in_numpy in (False, True):
+        before = run(found, feeds, in_numpy=in_numpy)
+        after = run(result, given, in_numpy=in_numpy)
+        for name, array in before.items():
+            np.testing.assert_array_equal(array, after[name])
     return result
 
 
-def by_runtime(source: ModelProto, feeds: dict[str, Any]) -> dict[str, Any]:
-    session = onnxruntime.InferenceSession(
-        source.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    names = [item.name for item in source.graph.output]
-    return dict(zip(names, session.run(names, feeds), strict=True))
-
-
-def test_an_input_is_unproven_with_all_that_follows_until_its_range_is_stated() -> None:
-    source = model(EMBEDDING)
-    assert unproven_names(source) == ["ids", "e"]
-    assert unproven_names(source, ids=(0, 48)) == []
-    assert unproven_names(source, ids=(0, 2**31 - 1)) == ["e"]
-
-
-def test_a_size_that_is_not_known_is_unproven() -> None:
-    source = model('g (float["n", 3] x) => (int64[2] y) { s = Shape (x) y = Add (s, s) }')
-    assert unproven_names(source) == ["s", "y"]
-
-
-def test_a_size_that_only_shapes_read_needs_no_proof() -> None:
-    source = model(
-        'g (float["n", 3] x, float[6] v) => (float["n", 3] y) { s = Shape (x) y = Reshape (v, s) }'
-    )
-    assert unproven_names(source) == []
+def dtypes(found: ModelProto) -> set[int]:
+    values = (*found.graph.input, *found.graph.output)
+    return {item.type.tensor_type.elem_type for item in values}
 
 
 def test_values_are_equal_in_both_dtypes() -> None:
-    source = model(EMBEDDING)
-    result = narrowed(source)
-    feeds = {
-        "ids": np.array([[0, 48, 1], [2, 3, 47]]),
-        "x": np.array([[1, 3, 2], [5, 4, 3]], np.float32),
-        "table": np.arange(50, dtype=np.float32).reshape(50, 1),
+    options = {"assume_ranges": {"ids": (0, 48)}}
+    result = same_in_int32(source(EMBEDDING), FEEDS, **options)
+    assert dtypes(result) == {TensorProto.INT32, TensorProto.FLOAT}
+    plan = onnxreduce_cli.plan(source(EMBEDDING), **INT32, **options)
+    assert plan.prepared == (
+        "int64 → int32: 4 weights, all values and attributes",
+        "kept in int64: 1 Shape (shape), 1 Reshape (shape), 1 ArgMax (reduced)",
+        "taken as stated: ids in 0:48",
+        "int32 instead of int64: input ids, output k, output n",
+    )
+
+
+def test_inputs_and_outputs_may_stay() -> None:
+    options = {"assume_ranges": {"ids": (0, 48)}, "keep_interface": True}
+    result = same_in_int32(source(EMBEDDING), FEEDS, **options)
+    assert dtypes(result) == {TensorProto.INT64, TensorProto.FLOAT}
+    # What callers give may be anything then, even where nothing is added to it.
+    text = "g (int64[2] a) => (float[2] y) { [read] b = Identity (a) y = Cast <to = 1> (b) }"
+    assert reasons(text, keep_interface=True) == {
+        "read": "how large the integers of 'a' are is not proven; state the range of 'a': "
+        "--assume-range 'a=MIN:MAX'"
     }
-    fed = {**feeds, "ids": feeds["ids"].astype(np.int32)}
-    for runs in (run, by_runtime):
-        before, after = runs(source, feeds), runs(result, fed)
-        assert before.keys() == after.keys()
-        for name, array in before.items():
-            assert isinstance(array, np.ndarray)
-            assert np.array_equal(array, after[name])
-            assert after[name].dtype == (np.float32 if name == "z" else np.int32)
+    assert not reasons_of_nothing(text)
+
+
+def reasons_of_nothing(text: str) -> list[str]:
+    """What is in the way where nothing is."""
+    return [str(item) for item in onnxreduce_cli.plan(source(text), **INT32).blockers]
+
+
+def test_only_the_first_cause_is_named_with_what_to_type() -> None:
+    text = EMBEDDING.replace("e = Add (ids, one)", "f = Add (ids, one) e = Sub (f, one)")
+    assert reasons(text) == {
+        "shift": "'f' may be from -2147483647 to 2147483648, beyond int32; state the range"
+        " of 'ids': --assume-range 'ids=MIN:MAX'"
+    }
+    assert list(reasons(EMBEDDING, assume_ranges={"ids": (0, 2**31 - 1)})) == ["shift"]
+
+
+SIZES = """g (float[N, 3] x) => (float[M, P] y, int64[Q] r)
+    <int64[1] zero = {0}, int64[1] minus = {-1}, int64[1] one = {1}> {
+        [shape] s = Shape (x)
+        [rows] n = Gather (s, zero)
+        [concat] c = Concat <axis = 0> (n, minus)
+        [cut] t = Slice (x, zero, n, zero)
+        [reshape] y = Reshape (t, c)
+        RANGE
+    }"""
+
+
+def test_sizes_that_only_shapes_read_stay() -> None:
+    text = SIZES.replace("RANGE", "r = Identity (one)")
+    result = same_in_int32(source(text), {"x": np.ones((4, 3), np.float32)})
+    assert "Cast" not in op_types(result)
+    (line,) = (
+        line
+        for line in onnxreduce_cli.plan(source(text), **INT32).prepared
+        if line.startswith("kept")
+    )
+    assert line == (
+        "kept in int64: 1 Shape (shape), 1 Reshape (shape), 1 Slice (for shapes, not proven), "
+        "1 Concat (for shapes, not proven), 1 Gather (for shapes, not proven)"
+    )
+
+
+def test_a_size_that_is_computed_with_is_fixed_or_stated() -> None:
+    text = SIZES.replace(
+        "RANGE",
+        "[scalar] h = Squeeze (n) [from] f = Squeeze (zero) [by] b = Squeeze (one) "
+        "[range] r = Range (f, h, b)",
+    )
+    assert reasons(text) == {
+        "shape": "'s' holds sizes that are not known; fix the size: --dim 'N=SIZE', or state the "
+        "range of 's': --assume-range 's=MIN:MAX'"
+    }
+    feeds = {"x": np.ones((4, 3), np.float32)}
+    assert same_in_int32(source(text), feeds, dims={"N": 4})
+    result = onnxreduce_cli.convert(source(text), **INT32, assume_ranges={"s": (0, 4)})
+    assert run(result, feeds)["r"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants"),
+    [
+        ("y = Slice (x, one, end, one)", ""),
+        ("e = Concat <axis = 0> (end, end) y = Slice (x, ones, e)", ", int64[2] ones = {1, 0}"),
+        ("y = Slice (x, minus, lowest, one, minus)", ""),
+        ("s = Squeeze (end) u = Unsqueeze (s, zero) y = Slice (x, one, u, one)", ""),
+    ],
+)
+def test_a_slice_ends_where_int32_does(nodes: str, constants: str) -> None:
+    largest, lowest = 2**63 - 1, -(2**63) + 1
+    text = f"""g (float[4, 3] x) => (float[R, C] y)
+        <int64[1] one = {{1}}, int64[1] zero = {{0}}, int64[1] minus = {{-1}},
+         int64[1] end = {{{largest}}}, int64[1] lowest = {{{lowest}}}{constants}> {{ {nodes} }}"""
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    result = same_in_int32(source(text), {"x": x})
+    made = [onnx.numpy_helper.to_array(tensor) for tensor in result.graph.initializer]
+    assert {array.dtype.name for array in made} <= {"int32", "int64"}
+    line = "limits beyond int32 at its end: 1 Slice, the same for axes of up to 2147483647 elements"
+    assert line in onnxreduce_cli.plan(source(text), **INT32).prepared
+
+
+@pytest.mark.parametrize(
+    "reader", ["y = Add (end, end)", "y = Clip (a, , end1)", "y = own.Any (end)"]
+)
+def test_a_limit_that_others_read_blocks(reader: str) -> None:
+    text = f"""g (float[4, 3] x, int64[2] a) => (float[R, C] z, int64[N] y)
+        <int64[1] one = {{1}}, int64[1] end = {{{2**63 - 1}}}> {{
+            [scalar] end1 = Squeeze (end)
+            z = Slice (x, one, end, one)
+            [reader] {reader} }}"""
+    assert any("9223372036854775807" in reason for reason in reasons(text).values())
+
+
+def test_a_constant_beyond_int32_names_its_readers() -> None:
+    text = "g (int64[2] a) => (int64[2] y) <int64 big = {5000000000}> { [least] y = Min (a, big) }"
+    assert reasons(text) == {
+        "least": "its constant 'big' has elements of 5000000000:5000000000, beyond int32; keep "
+        "int64 there: --keep-dtype 'least'"
+    }
+    # An int32 and the least of it and another integer is one only if that is not lower.
+    result = same_in_int32(
+        source(text.replace("Min", "Less").replace("(int64[2] y)", "(bool[2] y)")),
+        {"a": np.array([3, 2**31 - 1])},
+        keep_dtype=["least"],
+    )
+    assert op_types(result) == ["Cast", "Less"]
+
+
+def test_a_default_beyond_int32_blocks() -> None:
+    text = "g (int64 a) => (int64 y) <int64 a = {5000000000}> { [read] y = Identity (a) }"
+    assert list(reasons(text)) == ["read"]
+
+
+FOLLOWED = "is not followed"
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "reason"),
+    [
+        (
+            "g (int64[2] a) => (seq(int64[2]) y) { [hold] y = SequenceConstruct (a) }",
+            "hold",
+            "'y' is seq(tensor(int64)), whose integers are not followed",
+        ),
+        (
+            "g (int64[2] a) => (optional(int64[2]) y) { [hold] y = Optional (a) }",
+            "hold",
+            "'y' is optional(tensor(int64)), whose integers are not followed",
+        ),
+        (
+            "g (float[2] a) => (float[2] y) { b = own.Any (a) y = own.Any (b) }",
+            "making 'b'",
+            "the type of 'b' is not known",
+        ),
+        (
+            """g (int64 m, bool c, float[2] a) => (float[2] y) {
+                [loop] y = Loop (m, c, a) <body = b (int64 i, bool d, float[2] v)
+                    => (bool e, float[2] w) { e = Identity (d) w = Add (v, v) }> }""",
+            "loop",
+            "its body counts in int64, which is not followed",
+        ),
+        (
+            "g (float[2] a) => (int64[2] y) { [cut] y = Cast <to = 7> (a) }",
+            "cut",
+            "how large the integers of 'y' are is not proven; state the range of 'y': "
+            "--assume-range 'y=MIN:MAX'",
+        ),
+    ],
+)
+def test_what_is_not_followed_blocks_by_name(text: str, node: str, reason: str) -> None:
+    assert reasons(text)[node].startswith(reason)
+
+
+def test_a_sparse_initializer_blocks() -> None:
+    found = source("g (int64[2] a, int64[2] s) => (int64[2] y) { [add] y = Add (a, s) }")
+    del found.graph.input[1]
+    values = onnx.helper.make_tensor("s", TensorProto.INT64, [1], [7])
+    places = onnx.helper.make_tensor("", TensorProto.INT64, [1], [1])
+    found.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, places, [2]))
+    with pytest.raises(ConversionError) as raised:
+        onnxreduce_cli.convert(found, **INT32)
+    assert [item.node for item in raised.value.blockers if "sparse" in item.reason] == ["add"]
+
+
+def test_functions_are_to_be_inlined() -> None:
+    text = f"""{HEAD} g (int64[2] a) => (int64[2] y) {{ y = own.Twice (a) }}
+        <domain: "own", opset_import: ["" : 17]> Twice (v) => (w) {{ [twice] w = Add (v, v) }}"""
+    with pytest.raises(ConversionError) as raised:
+        onnxreduce_cli.convert(model(text), **INT32, assume_ranges={"a": (0, 9)})
+    assert "--inline-functions" in str(raised.value) or "inline_functions" in str(raised.value)
+    options = {"inline_functions": True, "assume_ranges": {"a": (0, 9)}}
+    assert same_in_int32(model(text), {"a": np.array([0, 9])}, **options)
+
+
+def test_graphs_within_nodes_read_and_make_int32() -> None:
+    found = source("""g (int64[2] a, bool c, float[2, 4] x) => (int64[2] z) {
+        [either] y = If (c) <
+            then_branch = t () => (int64[2] u) { k = ArgMax <axis = 1, keepdims = 0> (x)
+                                                 u = Add (a, k) },
+            else_branch = e () => (int64[2] v) { w = Add (a, a) s = Shape (x) v = Sub (w, s) }>
+        z = Identity (y)
+    }""")
+    x = np.array([[1, 3, 2, 0], [5, 4, 3, 9]], np.float32)
+    for c in (True, False):
+        feeds = {"a": np.array([-9, 9]), "c": np.array(c), "x": x}
+        result = same_in_int32(found, feeds, assume_ranges={"a": (-9, 9), "y": (-22, 14)})
+        assert dtypes(result) == {TensorProto.INT32, TensorProto.BOOL, TensorProto.FLOAT}
+
+
+def test_operators_of_other_domains_stay() -> None:
+    found = source("""g (int64[3] a) => (float[3] y) {
+        b = Add (a, a)
+        [map] y = ai.onnx.ml.LabelEncoder <keys_int64s = [2, 6], values_floats = [0.5, 1.5]> (b)
+    }""")
+    options = {"assume_ranges": {"a": (0, 9)}}
+    result = same_in_int32(found, {"a": np.array([1, 3, 2])}, **options)
+    assert op_types(result) == ["Add", "Cast", "LabelEncoder"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"assume_ranges": {"id": (0, 1)}},
+            r"\{'id': \(0, 1\)\}: no input and no node's output",
+        ),
+        ({"assume_ranges": {"two": (0, 1)}}, "it is a constant; leave it out"),
+        ({"assume_ranges": {"x": (0, 1)}}, r"it is tensor\(float\), not tensor\(int64\)"),
+        ({"assume_ranges": {"ids": (2, 1)}}, "the first number is above the second"),
+        (
+            {"assume_ranges": {"ids": (0, 1)}, "dtypes": {"float": "float16"}},
+            "add dtypes={'int64': 'int32'}",
+        ),
+        ({"dtypes": {"int64": "int16"}}, "and int64 to int32, not int64"),
+        ({"dtypes": {"int32": "int64"}}, "and int64 to int32, not int32"),
+    ],
+)
+def test_what_cannot_be_stated(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        onnxreduce_cli.convert(source(EMBEDDING), **{**INT32, **options})
+
+
+FROM_FLOATS = """g (float[4] x, int64[4] a) => (int64[4] y) <int64 far = {2000000000}> {
+    [cut] c = Cast <to = 7> (x)
+    [mul] m = Mul (c, far)
+    [add] y = Add (m, a)
+}"""
+
+
+def test_a_range_that_does_not_hold_is_found_by_the_check() -> None:
+    options = {"assume_ranges": {"c": (0, 1), "a": (-5, 5)}}
+    with pytest.raises(CheckError) as raised:
+        onnxreduce_cli.convert(source(FROM_FLOATS), **INT32, **options)
+    assert "output 'y' differs" in str(raised.value)
+    assert "state ranges that hold, as c=0:1, a=-5:5 may not" in str(raised.value)
+
+
+def test_the_check_runs_at_the_ends(tmp_path: Path) -> None:
+    onnx.save(source(EMBEDDING), tmp_path / "m.onnx")
+    options = {**INT32, "assume_ranges": {"ids": (-50, 48)}}
+    done = onnxreduce_cli.convert_file(tmp_path / "m.onnx", tmp_path / "o.onnx", **options)
+    (said,) = check_lines(done)
+    assert "input ids: run at -50 and 48, as its range is stated" in said
+    done = onnxreduce_cli.convert_file(
+        tmp_path / "m.onnx", tmp_path / "o.onnx", verify=True, force=True, **options
+    )
+    assert done.verified is not None
+    assert "input ids: run at -50 and 48, as its range is stated" in done.verified.remarks
+    assert remarks(done) is not None
+
+
+def test_data_beyond_the_stated_range_is_named(tmp_path: Path) -> None:
+    onnx.save(source(EMBEDDING), tmp_path / "m.onnx")
+    np.save(tmp_path / "ids.npy", FEEDS["ids"])
+    done = onnxreduce_cli.convert_file(
+        tmp_path / "m.onnx",
+        tmp_path / "o.onnx",
+        verify=True,
+        pairs=(f"ids={tmp_path / 'ids.npy'}",),
+        assume_ranges={"ids": (0, 9)},
+        **INT32,
+    )
+    assert done.verified is not None
+    (said,) = (line for line in done.verified.warnings if "ids" in line)
+    assert said == "--assume-range ids=0:9 does not hold: 2 elements given lie beyond it"
+
+
+def test_a_planted_overflow_is_not_equivalent(tmp_path: Path, monkeypatch: Any) -> None:
+    from onnxreduce_cli.engine.passes import int32
+
+    text = "g (int64[2] a) => (int64[2] y) { [add] y = Add (a, a) }"
+    onnx.save(source(text), tmp_path / "m.onnx")
+    monkeypatch.setattr(int32, "INT32", int32.Interval(-(2**40), 2**40))
+    options = {**INT32, "assume_ranges": {"a": (0, 2**31 - 1)}}
+    with pytest.raises(CheckError, match="output 'y' differs"):
+        onnxreduce_cli.convert_file(tmp_path / "m.onnx", tmp_path / "o.onnx", **options)
+    with pytest.raises(VerificationError):
+        onnxreduce_cli.convert_file(
+            tmp_path / "m.onnx", tmp_path / "o.onnx", verify=True, **options
+        )

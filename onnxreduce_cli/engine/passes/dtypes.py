@@ -12,7 +12,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.conversion_request import ConversionInput
-from onnxreduce_cli.engine.options import dtype_pairs
+from onnxreduce_cli.engine.options import INTEGERS, dtype_pairs
 from onnxreduce_cli.engine.passes.interface import cast_interface, cast_values
 from onnxreduce_cli.engine.passes.kept_dtypes import Casts, KeptDtype
 from onnxreduce_cli.engine.sites import Site
@@ -56,6 +56,7 @@ def change_dtypes(
     *,
     keep_interface: bool,
     kept: Collection[str] = (),
+    ranges: Mapping[str, tuple[int, int]] | None = None,
 ) -> ChangedDtypes:
     """Change dtypes of a model, in place.
 
@@ -63,23 +64,25 @@ def change_dtypes(
 
     Guarantees: nothing in the model is of the old dtypes, except inputs and outputs that keep their
     dtypes, what operators take in no other, and what nodes in `kept` read and make. Large weights
-    are converted when they are written.
+    are converted when they are written. int32 holds all integers that were int64.
 
     Args:
         document: the model.
         dtypes: the new dtypes, by the old ones.
         keep_interface: whether inputs and outputs keep theirs.
         kept: operators, and names of nodes, that keep the old ones.
+        ranges: the ranges that integers are taken to lie in, by the names of values.
 
     Raises:
-        UsageError: there is no such dtype, or nothing of a name in `kept`.
-        ConversionError: an operator does not take the new dtype, or a weight is beyond its range.
+        UsageError: there is no such dtype, or nothing of a name in `kept` or `ranges`.
+        ConversionError: an operator does not take the new dtype, a weight is beyond its range, or
+            it is not proven that int32 holds a value.
         InvalidModelError: external data is missing.
         OSError: external data cannot be read.
     """
     was_sound = not type_error(model_skeleton(document.model))
     done = [
-        _change(document, before, after, keep_interface, kept)
+        _change(document, before, after, keep_interface, kept, ranges or {})
         for before, after in dtype_pairs(dtypes)
     ]
     kinds = frozenset(f"tensor({dtype_name(after)})" for _, after in dtype_pairs(dtypes))
@@ -102,7 +105,12 @@ def change_dtypes(
 
 
 def _change(
-    document: Document, before: int, after: int, keep_interface: bool, asked: Collection[str]
+    document: Document,
+    before: int,
+    after: int,
+    keep_interface: bool,
+    asked: Collection[str],
+    ranges: Mapping[str, tuple[int, int]],
 ) -> ChangedDtypes:
     model = document.model
     model_input = ConversionInput.of(model, document.base_dir)
@@ -111,6 +119,10 @@ def _change(
     interface = _values_of_dtype(model.graph, before)
     names = [name for _, name in interface]
     cast = cast_values(model) if keep_interface else frozenset[str]()
+    proven: tuple[str, ...] = ()
+    if (before, after) == INTEGERS:
+        outer = names if keep_interface else []
+        proven = _proven(document, model_input, keeping, ranges, outer, cast.intersection(outer))
     change = DtypeChange(
         model,
         before,
@@ -135,6 +147,7 @@ def _change(
         )
     if keeping.line:
         lines.append(keeping.line)
+    lines += proven
     fixed = change.fixed[id(keeping.scopes[0])]
     inner = keeping.cast({**change.fixed, id(keeping.scopes[0]): fixed | cast.intersection(names)})
     changes = (*_changes(keeping.scopes, change), *inner.changes)
@@ -149,6 +162,37 @@ def _change(
     elif interface:
         lines.append(f"{new} instead of {old}: {names_text}")
     return ChangedDtypes(tuple(lines), changes, moved, casts)
+
+
+def _proven(
+    document: Document,
+    model_input: ConversionInput,
+    keeping: KeptDtype,
+    ranges: Mapping[str, tuple[int, int]],
+    outer: Collection[str],
+    untouched: Collection[str],
+) -> tuple[str, ...]:
+    """Prove that int32 holds all values that become int32, and return what that rests on.
+
+    Raises:
+        UsageError: a range is of no such value.
+        ConversionError: of a value it is not proven.
+    """
+    from onnxreduce_cli.engine.passes.int32 import prove_int32
+
+    proof = prove_int32(document, model_input, keeping, ranges, outer, untouched)
+    if proof.blockers:
+        raise ConversionError("int64 cannot become int32", proof.blockers)
+    lines = []
+    if ranges:
+        stated = listed([f"{name} in {low}:{high}" for name, (low, high) in ranges.items()])
+        lines.append(f"taken as stated: {stated}")
+    if proof.clamped:
+        lines.append(
+            f"limits beyond int32 at its end: {count(proof.clamped, 'Slice')}, the same for axes "
+            "of up to 2147483647 elements"
+        )
+    return tuple(lines)
 
 
 def _values_of_dtype(graph: GraphProto, dtype: int) -> list[tuple[str, str]]:
@@ -201,7 +245,7 @@ def _count_underflows(
     Raises:
         ConversionError: an element is beyond the range of the new dtype.
     """
-    if _RANGES.index(after) >= _RANGES.index(before):
+    if before not in _RANGES or _RANGES.index(after) >= _RANGES.index(before):
         return {}
     names = {id(tensor): name for tensor, name in _held(found)}
     stored, lost = stored_files(document), dict[str, int]()

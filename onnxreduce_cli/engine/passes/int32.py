@@ -1,150 +1,422 @@
-"""Values of int64 as int32, where the intervals of all of them are proven."""
+"""Proof that int32 holds the int64 values of a model that are to become int32.
+
+What an operator takes or makes in int64 alone stays, as `kept_dtypes` says. So do nodes that
+compute only what such inputs read, where their values are not proven: sizes of unknown dimensions
+on their way to a Reshape.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto
 
-from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.engine.conversion_request import ConversionInput
+from onnxreduce_cli.engine.passes.kept_dtypes import KeptDtype
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.errors import Blocker, UsageError
+from onnxreduce_cli.model.file.byte_ranges import FileRange, RecodedRange
+from onnxreduce_cli.model.file.document import Document
+from onnxreduce_cli.model.file.weights import data_of, stored_files
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.names import Names
-from onnxreduce_cli.model.graph.scope import Scope, by_root
-from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.intervals import INT32, Interval, Intervals
+from onnxreduce_cli.model.graph.dtype_change import keep_option
+from onnxreduce_cli.model.graph.scope import Scope, subgraphs
+from onnxreduce_cli.model.types.intervals import INT32, Interval, Intervals, hull, interval_of
+from onnxreduce_cli.text import did_you_mean, quoted
 
-_OLD, _NEW = "tensor(int64)", "tensor(int32)"
+_INT64 = "tensor(int64)"
+
+#: A value: the identity of the scope that defines it, and its name.
+_Value = tuple[int, str]
+
+#: Operators that hand on the elements of their inputs, at these places.
+_MOVING = {
+    "Concat": range(1 << 30),
+    "Identity": range(1),
+    "Reshape": range(1),
+    "Squeeze": range(1),
+    "Unsqueeze": range(1),
+}
+
+#: The inputs of Slice: where it starts and ends, and all that are of one dtype with these.
+_LIMITS, _INDICES = frozenset({1, 2}), frozenset({1, 2, 3, 4})
+
+#: Why nodes stay that compute what int64 inputs read.
+_FOR_SHAPES = "for shapes, not proven"
 
 
-class Unproven(NamedTuple):
-    """A value of which it is not proven that an int32 holds it.
-
-    Attributes:
-        scope: the scope that it belongs to.
-        node: the node that makes it; None of an input.
-        name: its name.
-        interval: what is known of it, if anything.
-    """
+class _Reader(NamedTuple):
+    """A node that reads a value, its scope, and which of its inputs that is."""
 
     scope: Scope
-    node: NodeProto | None
-    name: str
-    interval: Interval | None
+    node: NodeProto
+    place: int
 
 
-@dataclass(slots=True)
-class Places:
-    """Where values of int64 stay, as an operator takes or makes no int32 there.
+class Proof(NamedTuple):
+    """What is known before int64 values become int32.
 
     Attributes:
-        inputs: the numbers of such inputs, by the identity of the node.
-        outputs: the numbers of such outputs, by the identity of the node.
+        blockers: the first nodes of whose values it is not proven that int32 holds them.
+        clamped: how many Slices read limits beyond int32, which the nearest int32 stands for.
     """
 
-    inputs: dict[int, list[int]] = field(default_factory=dict)
-    outputs: dict[int, list[int]] = field(default_factory=dict)
+    blockers: tuple[Blocker, ...]
+    clamped: int
 
 
-def int64_places(facts: Facts) -> Places:
-    """Return where values must stay int64, before the dtype changes."""
-    found = Places()
-    for scope in facts.scopes:
-        for node in scope.nodes:
-            if not is_default(node.domain) or not schemas.exists(node.op_type, scope.opset or 0):
-                continue
-            schema = schemas.schema(node.op_type, scope.opset or 0)
-            sides = (
-                (found.inputs, node.input, schema.inputs),
-                (found.outputs, node.output, schema.outputs),
-            )
-            for places, names, formals in sides:
-                wide = [
-                    place
-                    for place, name in enumerate(names)
-                    if name
-                    and facts.kind(scope, name) == _OLD
-                    and _NEW not in formals[min(place, len(formals) - 1)].types
-                ]
-                if wide:
-                    places[id(node)] = wide
-    return found
-
-
-def unproven(facts: Facts, places: Places, assumed: Mapping[str, Interval]) -> Iterator[Unproven]:
-    """Yield the values of int64 of which it is not proven that an int32 holds them.
-
-    A value that is only made and read where int64 stays need not be held.
-    """
-    intervals = Intervals(facts, assumed)
-    read = _narrow_reads(facts, places)
-    for scope in facts.scopes:
-        made = {
-            (name, id(node)): place in places.outputs.get(id(node), ())
-            for node in scope.nodes
-            for place, name in enumerate(node.output)
-        }
-        for name in [*scope.inputs, *scope.initializers, *scope.producers]:
-            if facts.kind(scope, name) != _OLD:
-                continue
-            node = scope.producer(name)
-            stays = node is None or node.op_type == "Constant" or made[name, id(node)]
-            given = name in scope.inputs
-            if stays and not given and (id(scope), name) not in read:
-                continue
-            interval = intervals.of(scope, name)
-            if interval is None or not interval.within(INT32):
-                yield Unproven(scope, node, name, interval)
-
-
-def _narrow_reads(facts: Facts, places: Places) -> set[tuple[int, str]]:
-    """Return the values that are read where int32 takes the place of int64, and outputs."""
-    read = {(id(scope.resolve(name)), name) for scope in facts.scopes for name in scope.outputs}
-    for scope in facts.scopes:
-        for node in scope.nodes:
-            wide = places.inputs.get(id(node), ())
-            for place, name in enumerate(node.input):
-                if name and place not in wide:
-                    read.add((id(scope.resolve(name)), name))
-    return read
-
-
-def cast_places(scopes: list[Scope], places: Places, kept: set[str]) -> None:
-    """Add Casts where int64 stays, in place, once all other values are int32.
+def prove_int32(
+    document: Document,
+    model_input: ConversionInput,
+    keeping: KeptDtype,
+    ranges: Mapping[str, tuple[int, int]],
+    outer: Collection[str],
+    untouched: Collection[str],
+) -> Proof:
+    """Prove that int32 holds what becomes int32, and let what only shapes read stay int64.
 
     Args:
-        scopes: its scopes, as they were when `places` was asked for.
-        places: where int64 stays.
-        kept: the constants of int64, which are read without a Cast.
+        document: the model.
+        model_input: the same, before any change.
+        keeping: the nodes that keep int64, to which more are added.
+        ranges: the ranges that the user states, by the names of values.
+        outer: inputs and outputs of the model that stay int64.
+        untouched: those among them that only Casts read or make.
+
+    Raises:
+        UsageError: a range is of no value of int64 that is computed or given.
     """
-    for scope in scopes:
-        fresh = Names(by_root(scopes)[id(scope)])
-        wide: dict[str, str] = {}
-        nodes: list[NodeProto] = []
-        for node in scope.container.node:
-            for place in places.inputs.get(id(node), ()):
-                name = node.input[place]
-                if name in kept:
+    prover = _Prover(document, model_input, keeping, ranges, outer, untouched)
+    prover.keep_shapes()
+    return Proof(tuple(prover.blockers()), prover.clamped_slices())
+
+
+class _Prover:
+    def __init__(
+        self,
+        document: Document,
+        model_input: ConversionInput,
+        keeping: KeptDtype,
+        ranges: Mapping[str, tuple[int, int]],
+        outer: Collection[str],
+        untouched: Collection[str],
+    ) -> None:
+        self._scopes, self._facts = keeping.scopes, model_input.facts
+        self._keeping, self._outer, self._untouched = keeping, outer, untouched
+        self._main = self._scopes[0]
+        self._readers = defaultdict[_Value, list[_Reader]](list)
+        for scope in self._scopes:
+            for node in scope.nodes:
+                for place, name in enumerate(node.input):
+                    if name:
+                        self._readers[id(scope.resolve(name)), name].append(
+                            _Reader(scope, node, place)
+                        )
+        held = dict(self._held(document))
+        self._constants = frozenset(held)
+        given = self._given(held)
+        stated = dict(self._stated(ranges))
+        self._intervals = Intervals(self._facts, {**held, **given, **stated})
+        self._limits: dict[_Value, bool] = {}
+
+    # What is known beside the facts
+
+    def _held(self, document: Document) -> Iterator[tuple[_Value, Interval]]:
+        """Yield the intervals of initializers and Constants, whatever their size."""
+        stored = stored_files(document)
+        for scope in self._scopes:
+            found = [(tensor, name) for name, tensor in scope.initializers.items()]
+            for node in scope.nodes:
+                if node.op_type == "Constant" and is_default(node.domain):
+                    found += [(a.t, node.output[0]) for a in node.attribute if a.HasField("t")]
+            for tensor, name in found:
+                if tensor.data_type == TensorProto.INT64:
+                    yield (id(scope), name), _of_tensor(document, tensor, stored)
+
+    def _given(self, held: Mapping[_Value, Interval]) -> dict[_Value, Interval]:
+        """Return the intervals of the model's inputs that become int32, which they are of then."""
+        found = {}
+        for name in self._main.inputs:
+            value = id(self._main), name
+            if self._kind(self._main, name) == _INT64 and name not in self._outer:
+                # An input may have a default.
+                found[value] = hull([INT32, held.get(value, INT32)]) or INT32
+        return found
+
+    def _stated(self, ranges: Mapping[str, tuple[int, int]]) -> Iterator[tuple[_Value, Interval]]:
+        own = [scope for scope in self._scopes if scope.function is None]
+        for name, ends in ranges.items():
+            owners = [scope for scope in own if name in {*scope.inputs, *scope.producers}]
+            said = f"--assume-range {name}={ends[0]}:{ends[1]}"
+            if not owners:
+                known = [n for scope in own for n in (*scope.inputs, *scope.producers)]
+                raise UsageError(
+                    f"{said}: no input and no node's output of the model is called {quoted(name)}"
+                    f"{did_you_mean(name, known)}"
+                )
+            for scope in owners:
+                value = id(scope), name
+                kind = self._kind(scope, name)
+                if kind != _INT64 or self._facts.constant(scope, name) is not None:
+                    what = "is a constant" if kind == _INT64 else f"is {kind}, not {_INT64}"
+                    raise UsageError(f"{said}: it {what}; leave it out")
+                yield value, Interval(*ends)
+
+    def _kind(self, scope: Scope, name: str) -> str | None:
+        return self._facts.kind(scope, name)
+
+    # Where values become int32
+
+    def _reads_int32(self, reader: _Reader) -> bool:
+        kept = self._keeping.nodes.get(id(reader.node))
+        return kept is None or reader.place not in kept.inputs
+
+    def _is_read(self, scope: Scope, name: str) -> bool:
+        """Return whether a value is read as int32."""
+        if scope is self._main and name in self._untouched:
+            return False
+        readers = self._readers.get((id(scope), name), ())
+        return name in scope.outputs or any(map(self._reads_int32, readers))
+
+    def _is_made(self, scope: Scope, name: str) -> bool:
+        """Return whether a value is given or computed as int32."""
+        if scope is self._main and name in self._untouched:
+            return False
+        node = scope.producer(name)
+        if node is None:
+            return name in scope.inputs and not (scope is self._main and name in self._outer)
+        if node.op_type == "Constant" and is_default(node.domain):
+            return False
+        kept = self._keeping.nodes.get(id(node))
+        return kept is None or list(node.output).index(name) not in kept.outputs
+
+    def _fits(self, scope: Scope, name: str) -> bool:
+        """Return whether it is proven that an int32 does what a value does."""
+        interval = self._intervals.of(scope, name)
+        return (interval is not None and interval.within(INT32)) or self._is_limit(scope, name)
+
+    def _is_limit(self, scope: Scope, name: str) -> bool:
+        """Return whether a constant is but where Slices start or end, or an operator moves such.
+
+        A limit beyond int32 is beyond each axis that has no more elements than an int32 counts, as
+        the nearest int32 is.
+        """
+        value = id(scope), name
+        if value not in self._limits:
+            node = scope.producer(name)
+            moved = node is not None and is_default(node.domain) and node.op_type in _MOVING
+            constant = value in self._constants and name not in scope.inputs
+            constant |= node is not None and node.op_type == "Constant"
+            self._limits[value] = (moved or constant) and self._only_limits(scope, name)
+        return self._limits[value]
+
+    def _only_limits(self, scope: Scope, name: str) -> bool:
+        waiting, seen = [(scope, name)], {(id(scope), name)}
+        while waiting:
+            owner, wanted = waiting.pop()
+            if wanted in owner.outputs:
+                return False
+            for reader in self._readers.get((id(owner), wanted), ()):
+                node = reader.node
+                if not is_default(node.domain):
+                    return False
+                if reader.place in _MOVING.get(node.op_type, ()):
+                    value = id(reader.scope), node.output[0]
+                    if value not in seen:
+                        seen.add(value)
+                        waiting.append((reader.scope, node.output[0]))
+                elif not self._is_slice_limit(reader):
+                    return False
+        return True
+
+    def _is_slice_limit(self, reader: _Reader) -> bool:
+        """Return whether a Slice starts or ends there, on axes not known to be too long."""
+        if reader.node.op_type != "Slice" or reader.place not in _LIMITS:
+            return False
+        found = self._facts.type(reader.scope, reader.node.input[0])
+        dims = () if found is None or found.dims is None else found.dims
+        return all(not isinstance(dim, int) or dim <= INT32.high for dim in dims)
+
+    def clamped_slices(self) -> int:
+        """Return how many Slices read limits that are beyond int32."""
+        found = set()
+        for scope in self._scopes:
+            for node in scope.nodes:
+                if node.op_type != "Slice" or not is_default(node.domain):
                     continue
-                if name not in wide:
-                    wide[name] = fresh.fresh(f"{name}_int64")
-                    nodes.append(_cast(name, wide[name], TensorProto.INT64))
-                node.input[place] = wide[name]
-            nodes.append(node)
-            for place in places.outputs.get(id(node), ()):
-                name = node.output[place]
-                wide[name] = fresh.fresh(f"{name}_int64")
-                node.output[place] = wide[name]
-                nodes.append(_cast(wide[name], name, TensorProto.INT32))
-        _replace_nodes(scope.container, nodes)
+                for place in _LIMITS:
+                    name = node.input[place] if place < len(node.input) else ""
+                    owner = scope.resolve(name) if name else None
+                    if owner is None or not self._reads_int32(_Reader(scope, node, place)):
+                        continue
+                    interval = self._intervals.of(owner, name)
+                    if interval is None or not interval.within(INT32):
+                        found.add(id(node))
+        return len(found)
+
+    # What stays
+
+    def keep_shapes(self) -> None:
+        """Let nodes stay whose values are not proven, and read as int64 alone."""
+        for scope in reversed(self._scopes):
+            for node in reversed(scope.nodes):
+                if id(node) in self._keeping.nodes or not self._may_stay(node):
+                    continue
+                made = [n for n in node.output if n and self._kind(scope, n) == _INT64]
+                if made and not any(self._is_read(scope, name) for name in made):
+                    if not all(self._fits(scope, name) for name in made):
+                        self._keeping.keep(scope, node, _FOR_SHAPES)
+                elif node.op_type == "Slice" and not all(self._indices_fit(scope, node)):
+                    self._keeping.keep(scope, node, _FOR_SHAPES, _INDICES)
+
+    def _may_stay(self, node: NodeProto) -> bool:
+        called = self._facts.calls.function_of(node) is not None
+        computes = is_default(node.domain) and node.op_type != "Constant"
+        return computes and not called and not any(subgraphs(node))
+
+    def _indices_fit(self, scope: Scope, node: NodeProto) -> Iterator[bool]:
+        for name in node.input[1:]:
+            owner = scope.resolve(name) if name else None
+            if owner is not None and self._kind(owner, name) == _INT64:
+                yield self._fits(owner, name)
+
+    # What is not proven
+
+    def blockers(self) -> Iterator[Blocker]:
+        """Yield a blocker for each value that is not proven, without those that follow from it."""
+        found: dict[_Value, Scope] = {}
+        for scope in self._scopes:
+            yield from self._unfollowed(scope)
+            for name in (*scope.inputs, *scope.initializers, *scope.producers):
+                if (
+                    name == _counter(scope)
+                    or self._kind(scope, name) != _INT64
+                    or (id(scope), name) in found
+                ):
+                    continue
+                becomes = self._is_made(scope, name) or self._is_read(scope, name)
+                if becomes and not self._fits(scope, name):
+                    found[id(scope), name] = scope
+        for (_, name), scope in found.items():
+            node = scope.producer(name)
+            read = () if node is None else node.input
+            if not any((id(scope.resolve(item)), item) in found for item in read if item):
+                yield self._unproven(scope, name)
+
+    def _unfollowed(self, scope: Scope) -> Iterator[Blocker]:
+        """Yield a blocker for each value whose integers are not followed at all."""
+        for item in getattr(scope.container, "sparse_initializer", ()):
+            name = item.values.name
+            if item.values.data_type == TensorProto.INT64:
+                yield self._blocker(scope, name, f"{name!r} is sparse, which is not followed")
+        for name in (*scope.inputs, *scope.producers):
+            kind = self._kind(scope, name)
+            if kind is None:
+                reason, advice = f"the type of {name!r} is not known", "state it in its value_info"
+                yield self._blocker(scope, name, reason, advice)
+            elif _INT64 in kind and kind != _INT64:
+                reason = f"{name!r} is {kind}, whose integers are not followed"
+                yield self._blocker(scope, name, reason)
+        if _counter(scope):
+            reason = "its body counts in int64, which is not followed"
+            yield self._blocker(scope, _counter(scope), reason)
+
+    def _unproven(self, scope: Scope, name: str) -> Blocker:
+        interval = self._intervals.of(scope, name)
+        reason = f"how large the integers of {name!r} are is not proven"
+        if (id(scope), name) in self._constants and name not in scope.inputs:
+            return self._beyond(scope, name, interval)
+        if interval is not None:
+            reason = f"{name!r} may be from {interval.low} to {interval.high}, beyond int32"
+        if scope.function is not None:
+            return self._blocker(scope, name, reason, "put functions in place: --inline-functions")
+        node = scope.producer(name)
+        if node is not None and node.op_type in ("Shape", "Size"):
+            reason = f"{name!r} holds sizes that are not known"
+        owner, root = self._widest(scope, name)
+        advice = f"state the range of {root!r}: --assume-range '{root}=MIN:MAX'"
+        size = self._open_size(owner, root)
+        if size:
+            advice = f"fix the size: --dim '{size}=SIZE', or {advice}"
+        return self._blocker(scope, name, reason, advice)
+
+    def _beyond(self, scope: Scope, name: str, interval: Interval | None) -> Blocker:
+        """Return the blocker of a constant that no int32 holds."""
+        readers = [item for item in self._readers[id(scope), name] if self._reads_int32(item)]
+        ends = "" if interval is None else f" of {interval.low}:{interval.high}"
+        option = keep_option((item.node.name, item.node.op_type) for item in readers)
+        reason = f"its constant {name!r} has elements{ends}, beyond int32"
+        return self._blocker(scope, name, reason, f"keep int64 there: {option}")
+
+    def _widest(self, scope: Scope, name: str) -> tuple[Scope, str]:
+        """Return the value, on the way to another, of which the least is known."""
+        while (node := scope.producer(name)) is not None:
+            read = [(scope.resolve(item), item) for item in node.input if item]
+            wide = [
+                (owner, item)
+                for owner, item in read
+                if owner is not None
+                and self._kind(owner, item) == _INT64
+                and self._facts.constant(owner, item) is None
+                and (id(owner), item) not in self._constants
+            ]
+            if not wide or (self._intervals.of(scope, name) is None and node.op_type not in _SUMS):
+                return scope, name
+            scope, name = max(wide, key=lambda item: self._width(*item))
+        return scope, name
+
+    def _width(self, scope: Scope, name: str) -> int:
+        interval = self._intervals.of(scope, name)
+        return 1 << 64 if interval is None else interval.high - interval.low
+
+    def _open_size(self, scope: Scope, name: str) -> str:
+        """Return an input's dimension that a Shape or a Size depends on, as --dim names it."""
+        node = scope.producer(name)
+        if node is None or node.op_type not in ("Shape", "Size"):
+            return ""
+        own = self._facts.type(scope, node.input[0])
+        types = [self._facts.type(self._main, item) for item in self._main.inputs]
+        known = {dim for item in types if item is not None for dim in item.dims or ()}
+        dims = () if own is None else own.dims or ()
+        return next((dim for dim in dims if isinstance(dim, str) and dim in known), "")
+
+    def _blocker(self, scope: Scope, name: str, reason: str, advice: str = "") -> Blocker:
+        """Return a blocker at the node that makes a value, else at the first that reads it."""
+        node = scope.producer(name)
+        # No scope has sparse initializers among its values.
+        readers = self._readers.get((id(scope), name), []) or self._readers.get(
+            (id(None), name), []
+        )
+        if name == _counter(scope):
+            node, scope = scope.owner, scope.parent or scope
+        elif node is None or node.op_type == "Constant":
+            first = next(iter(readers), None)
+            node, scope = (first.node, first.scope) if first else (node or NodeProto(), scope)
+        blocked = Blocked(reason, advice or "leave out --dtype int64=int32")
+        return Site(scope, node or NodeProto(), blocked=blocked).blocker
 
 
-def _replace_nodes(container: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del container.node[:]
-    container.node.extend(copies)
+#: Operators whose results are beyond int32 where their inputs are too large.
+_SUMS = frozenset({"Abs", "Add", "CumSum", "Mul", "Neg", "ReduceSum", "Sub"})
 
 
-def _cast(before: str, after: str, dtype: int) -> NodeProto:
-    return helper.make_node("Cast", [before], [after], name=f"{after}_cast", to=dtype)
+def _counter(scope: Scope) -> str:
+    """Return the name of the number of the iteration in the body of a Loop; empty elsewhere."""
+    owner, container = scope.owner, scope.container
+    if owner is None or owner.op_type != "Loop" or not is_default(owner.domain):
+        return ""
+    return container.input[0].name if isinstance(container, GraphProto) else ""
+
+
+def _of_tensor(document: Document, tensor: TensorProto, stored: Mapping[str, object]) -> Interval:
+    """Return the interval of a tensor's integers, read in parts."""
+    found: list[Interval | None] = []
+    for part in data_of(document, tensor, stored):  # type: ignore[arg-type]
+        chunks = part.chunks() if isinstance(part, FileRange | RecodedRange) else [bytes(part)]
+        for chunk in chunks:
+            found.append(interval_of(np.frombuffer(chunk, np.int64)))
+    return hull(found) or Interval(0, 0)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
@@ -109,18 +109,36 @@ class KeptDtype:
             kept
             for scope in self.scopes
             for node in scope.nodes
-            if (kept := self._kept(scope, node, not {node.op_type, node.name}.isdisjoint(asked)))
+            if (kept := self._kept(scope, node, _why(node, asked)))
         ]
         self.nodes = {id(kept.node): kept for kept in found}
 
-    def _kept(self, scope: Scope, node: NodeProto, asked: bool) -> KeptNode | None:
-        if asked:
+    def keep(
+        self, scope: Scope, node: NodeProto, why: str, inputs: Collection[int] | None = None
+    ) -> None:
+        """Let one more node keep the dtype.
+
+        Args:
+            scope: its scope.
+            node: the node.
+            why: why it does, in a few words.
+            inputs: the places of the inputs that stay of that dtype; None for all, and all outputs.
+        """
+        kept = self._kept(scope, node, why)
+        assert kept is not None
+        if inputs is not None:
+            kept = kept._replace(inputs=kept.inputs.intersection(inputs), outputs=frozenset())
+        self.nodes[id(node)] = kept
+
+    def _kept(self, scope: Scope, node: NodeProto, why: str) -> KeptNode | None:
+        """Return a node that keeps the dtype: for a reason, or if empty by rule; None if none."""
+        if why == _ASKED:
             problem = self._problem(scope, node)
             if problem:
                 blocked = Blocked(problem, "leave it out of --keep-dtype")
                 site = Site(scope, node, blocked=blocked)
                 raise ConversionError("dtypes cannot be changed", (site.blocker,))
-        fixed = list(_fixed(scope, node, self._before, self._after))
+        fixed = list(self._fixed(scope, node))
         old = f"tensor({dtype_name(self._before)})"
         formal = {(side, place) for side, place, _ in fixed}
         inputs, outputs = (
@@ -128,16 +146,27 @@ class KeptDtype:
                 place
                 for place, name in enumerate(names)
                 if name
-                and (asked or (side, place) in formal)
+                and (why or (side, place) in formal)
                 and self._facts.kind(scope, name) == old
             )
             for side, names in (("in", node.input), ("out", node.output))
         )
-        if not inputs and not outputs and not asked:
+        if not inputs and not outputs and not why:
             return None
         stay = {"in": inputs, "out": outputs}
         formals = dict.fromkeys(name for side, place, name in fixed if place in stay[side])
-        return KeptNode(scope, node, inputs, outputs, _ASKED if asked else ", ".join(formals))
+        return KeptNode(scope, node, inputs, outputs, why or ", ".join(formals))
+
+    def _fixed(self, scope: Scope, node: NodeProto) -> Iterator[tuple[str, int, str]]:
+        """Yield the inputs and outputs of a node that its operator takes in the old dtype only.
+
+        Of integers they are all of those in other domains, whose definitions are not read.
+        """
+        if is_default(node.domain):
+            yield from _fixed(scope, node, self._before, self._after)
+        elif self._before == TensorProto.INT64 and self._facts.calls.function_of(node) is None:
+            for side, names in (("in", node.input), ("out", node.output)):
+                yield from ((side, place, node.domain) for place in range(len(names)))
 
     def _problem(self, scope: Scope, node: NodeProto) -> str:
         """Return why a node that is named cannot keep its dtype; empty if it can."""
@@ -262,6 +291,10 @@ class KeptDtype:
                 yield _cast(own, name, self._after, kept.scope, names)
 
 
+def _why(node: NodeProto, asked: Collection[str]) -> str:
+    return "" if {node.op_type, node.name}.isdisjoint(asked) else _ASKED
+
+
 def _cast(before: str, after: str, dtype: int, scope: Scope, names: Names) -> NodeProto:
     """Return a Cast whose name no node has."""
     node = cast_node(before, after, dtype, scope.opset or 0)
@@ -274,7 +307,7 @@ def _fixed(
 ) -> Iterator[tuple[str, int, str]]:
     """Yield the inputs and outputs of a node that its operator takes in the old dtype only."""
     opset = scope.opset or 0
-    if not is_default(node.domain) or not schemas.exists(node.op_type, opset):
+    if not schemas.exists(node.op_type, opset):
         return
     old, new = (f"tensor({dtype_name(item)})" for item in (before, after))
     schema = schemas.schema(node.op_type, opset)

@@ -171,9 +171,11 @@ class DtypeChange:
         named: Iterable[str] = _DTYPES
         if function is not None:
             named = self._parameters[function_key(function)]
+        elif self._before == TensorProto.INT64 and not is_default(node.domain):
+            return  # What its attributes mean is not known.
         elif self._before == TensorProto.FLOAT and is_default(node.domain):
             self._state_float(node)
-        elif self._before == TensorProto.INT64 and is_default(node.domain):
+        elif self._before == TensorProto.INT64:
             _state_integers(node)
         edits = [
             changes
@@ -285,11 +287,17 @@ def keep_option(nodes: Iterable[tuple[str, str]]) -> str:
 
 
 def recoding(before: int, after: int) -> Any:
-    """Return a function that converts the bytes of one dtype to those of another."""
+    """Return a function that converts the bytes of one dtype to those of another.
+
+    The nearest integer stands for those beyond the new dtype.
+    """
     source, target = numpy_dtype(before), numpy_dtype(after)
 
     def recode(data: bytes) -> bytes:
+        values = np.frombuffer(data, source)
+        if target.kind == "i":
+            values = np.clip(values, np.iinfo(target).min, np.iinfo(target).max)
         with np.errstate(all="ignore"):
-            return np.frombuffer(data, source).astype(target).tobytes()
+            return values.astype(target).tobytes()
 
     return recode
