@@ -87,7 +87,8 @@ def test_gemm_with_another_activation_blocks() -> None:
     [
         ((2, 3, 4), (2, 4, 5), ()),
         ((2, 4, 3), (2, 4, 5), ("transA",)),
-        ((3, 4), (2, 5, 4), ("transB",)),
+        # Older runtimes end the process.
+        pytest.param((3, 4), (2, 5, 4), ("transB",), marks=pytest.mark.newest),
         ((2, 4, 3), (5, 4), ("transA", "transB")),
         ((3, 2, 5, 4), (2, 5, 4, 3), ("transBatchA",)),
         ((3, 2, 5, 4), (2, 5, 3, 6), ("transA", "transBatchA")),

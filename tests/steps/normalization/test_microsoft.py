@@ -43,7 +43,15 @@ def test_the_default_epsilon_is_small(op_type: str) -> None:
     agrees(node(op_type, inputs, ("x", "skip"), np.float32), inputs, ("x", "skip"), 13)
 
 
-@pytest.mark.parametrize("outputs", [("y", "", "f2"), ("y", "", "", "s"), ("y", "", "f2", "s")])
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        ("y", "", "", "s"),
+        # Older runtimes leave this output out.
+        pytest.param(("y", "", "f2"), marks=pytest.mark.newest),
+        pytest.param(("y", "", "f2", "s"), marks=pytest.mark.newest),
+    ],
+)
 @pytest.mark.parametrize("op_type", [SKIP, SIMPLIFIED])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("opset", [13, 17, 23])
@@ -53,6 +61,7 @@ def test_its_other_outputs(op_type: str, outputs: tuple[str, ...], dtype: type, 
     agrees(node(op_type, inputs, data, dtype, outputs, epsilon=1e-3), inputs, data, opset)
 
 
+@pytest.mark.newest
 def test_the_mean() -> None:
     inputs = inputs_of(SKIP)
     data = ("x", "skip")
@@ -90,6 +99,8 @@ def test_a_skip_that_is_broadcast(op_type: str) -> None:
     agrees(node(op_type, inputs, ("x", "skip"), np.float32), inputs, ("x", "skip"), 13)
 
 
+# Older runtimes take the square of the mean off the mean of squares, which overflows.
+@pytest.mark.newest
 @pytest.mark.parametrize("op_type", [SKIP, SIMPLIFIED])
 def test_numbers_at_their_edges(op_type: str) -> None:
     inputs = inputs_of(op_type)
