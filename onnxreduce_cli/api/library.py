@@ -90,8 +90,8 @@ def convert(
         runtime: another name of `target`.
         expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
         contract: operators, or groups, that replace the nodes written out for them, ``["all"]``.
-        ir_version: the IR version of a model that changes: ``"auto"`` for the one that `opset` came
-            with, or the least that the model needs; ``"keep"`` for its own; else a number.
+        ir_version: the IR version of a model that changes: ``"auto"`` lowers it to the one that
+            `opset` came with, or the least that the model needs; ``"keep"`` leaves it; or a number.
         types: the types of values that inference cannot infer, which the model then states:
             ``{"y": "uint8"}``, or with a shape ``{"y": "float[N,3,224]"}``.
         emulate: allow control flow to replace a node that has none; else the node blocks.

@@ -156,8 +156,8 @@ _many_options = each_of(_MANY)
     default="auto",
     show_default=True,
     metavar="auto|keep|N",
-    help="The IR version of a model that changes; auto is the one that its opset came with, or the "
-    "least that it needs.",
+    help="The IR version of a model that changes; auto lowers it to the one that the opset came "
+    "with, or the least that the model needs.",
 )
 @type_option
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")

@@ -133,7 +133,7 @@ class Plan(Serializable):
         blockers: the nodes that cannot be converted; if there is one, nothing is converted.
         specialised: the model-local functions that copies replace.
         inlined: the model-local functions that are inlined.
-        ir_version_reason: why the IR version is not the one that the target came with; may be
+        ir_version_reason: why the IR version is above the model's own and the target's; may be
             empty.
         unread: the opset imports that no node uses, each a domain and a version; they are removed.
         types: the types of values that the user stated, which the model then states.

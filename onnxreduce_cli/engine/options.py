@@ -54,8 +54,8 @@ class Options:
         expand: operators to replace by their function bodies; "com.microsoft" for all of ONNX
             Runtime's own.
         contract: operators, or groups of them, that replace the nodes written out for them.
-        ir_version: the IR version of a model that changes: ``"auto"`` for the one that the opset
-            came with, or the least that the model needs; ``"keep"`` for its own; else a number.
+        ir_version: the IR version of a model that changes: ``"auto"`` lowers it to the one that the
+            opset came with, or the least that the model needs; ``"keep"`` leaves it; or a number.
         types: the types of values that inference cannot infer, by the names of the values.
         emulate: allow control flow, or very many nodes, to replace a node.
         strip_metadata: where to drop metadata and doc strings: in ``"nodes"``, in ``"functions"``

@@ -302,6 +302,8 @@ def test_ir_versions(onnxreduce, source, tmp_path):
         assert onnxreduce(*call, 13, "--ir-version", option).code == 0
         assert onnx.load(target).ir_version == number
     assert onnxreduce(*call, 24).code == 0
+    assert onnx.load(target).ir_version == 8
+    assert onnxreduce(*call, 24, "--ir-version", 12).code == 0
     assert onnx.load(target).ir_version == 12
 
 

@@ -584,15 +584,21 @@ def old(ir_version: int) -> ModelProto:
     )
 
 
-def test_ir_version_3_stays_where_the_opset_allows_it() -> None:
+def test_ir_version_3_stays() -> None:
     source = old(3)
-    result = converts(source, 7, {"x": X})
-    assert result.ir_version == 3
-    result = converts(source, 18, {"x": X})
+    for opset in (7, 18):
+        result = converts(source, opset, {"x": X})
+        assert result.ir_version == 3
+        assert [value.name for value in result.graph.input] == ["x", "w"]
+        assert [tensor.name for tensor in result.graph.initializer] == ["w"]
+
+
+def test_a_weight_among_the_inputs_of_a_newer_ir_version_may_be_overridden() -> None:
+    source = old(3)
+    result = converts(source, 18, {"x": X}, ir_version=8)
     assert result.ir_version == 8
     assert [value.name for value in result.graph.input] == ["x", "w"]
     assert [tensor.name for tensor in result.graph.initializer] == ["w", "n_axes"]
-    # The weight may still be overridden.
     other = {"x": X, "w": np.array([1, 2, 3], np.float32)}
     expected = run(source, other, in_numpy=True)["y"]
     assert not np.array_equal(run(result, {"x": X})["y"], expected)
@@ -652,16 +658,16 @@ def test_a_model_of_ir_version_1_means_opset_1() -> None:
     source.ClearField("opset_import")
     result = onnxreduce_cli.convert(source, 18)
     assert [(entry.domain, entry.version) for entry in result.opset_import] == [("", 18)]
-    assert result.ir_version == 8
+    assert result.ir_version == 3
     np.testing.assert_array_equal(run(result, {"x": X})["y"], X.max(1, keepdims=True))
     assert onnxreduce_cli.convert(source, 1) == source
 
 
-def test_an_ir_version_that_is_too_old_is_raised_only_by_a_conversion() -> None:
+def test_an_ir_version_older_than_the_opset_stays() -> None:
     source = old(3)
     source.opset_import[0].version = 13
     assert onnxreduce_cli.convert(source, 13) == source
-    assert onnxreduce_cli.convert(source, 12).ir_version == 7
+    assert onnxreduce_cli.convert(source, 12).ir_version == 3
 
 
 @pytest.mark.parametrize(

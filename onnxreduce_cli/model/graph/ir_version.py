@@ -83,11 +83,11 @@ def choose(
     dead: DeadValues | None = None,
     learned: int | None = None,
 ) -> tuple[int, str]:
-    """Return the IR version that a model gets at an opset, and why it is not the opset's own.
+    """Return the IR version that a model gets at an opset, and which feature needs it.
 
     Args:
-        wanted: ``"auto"`` for the opset's own, or the least that the model needs if that is higher;
-            ``"keep"`` for the one that it has; else a number.
+        wanted: ``"auto"`` for its own, but none above the opset's, unless the model needs a higher
+            one; ``"keep"`` for the one that it has; else a number.
         model: the model before it changes.
         scopes: its scopes.
         opset: the opset of the default domain that it gets.
@@ -108,7 +108,8 @@ def choose(
     needed = max(_features(model, scopes, dead, learned), key=_number)
     overridable, constant = _initializers(model, scopes)
     if wanted == "auto":
-        own = least_for_opset(opset)
+        # An older number is read by more runtimes, and below 4 initializers stay constant.
+        own = min(model.ir_version, least_for_opset(opset))
         number, what = max(((own, ""), needed, *overridable, *constant), key=_number)
         return number, f"needed by {what}" if what else ""
     # Below, constant initializers will be listed among the inputs.
