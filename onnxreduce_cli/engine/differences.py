@@ -143,8 +143,13 @@ def _value(attribute: AttributeProto) -> str:
     if isinstance(value, str):
         return shortened(f'"{value}"', _LONGEST)
     if isinstance(value, tuple):
-        text = ", ".join(f'"{item}"' if isinstance(item, str) else f"{item:.6g}" for item in value)
+        text = ", ".join(f'"{item}"' if isinstance(item, str) else _number(item) for item in value)
         return shortened(f"[{text}]", _LONGEST)
+    return _number(value)
+
+
+def _number(value: object) -> str:
+    """Return a number in a few characters; integers in full."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

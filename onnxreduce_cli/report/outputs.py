@@ -77,6 +77,11 @@ def _output(name: str, value: Any) -> ModelOutput:
     values = _values(array) if array.size <= _FEW else None
     if array.dtype == object or array.dtype.kind in "UScb" or not array.size:
         return ModelOutput(name, "tensor", dtype, shape, values=values)
+    if array.dtype.kind in "iu":
+        mean = float(array.mean(dtype=np.float64))
+        return ModelOutput(
+            name, "tensor", dtype, shape, int(array.min()), mean, int(array.max()), values=values
+        )
     numbers = array.astype(np.float64).reshape(-1)
     nans = int(np.count_nonzero(np.isnan(numbers)))
     numbers = numbers[~np.isnan(numbers)]
@@ -119,13 +124,19 @@ def kept_text(found: RunOutputs, path: str) -> str:
     return joined([f"{path}: {count(len(found.outputs), 'output')}, run by {by}"])
 
 
+def _number(value: float | None) -> str:
+    """Return a number in a few characters; integers in full."""
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
 def _lines(output: ModelOutput) -> Iterator[str]:
     if output.shape is None:
         yield f"{output.name}: {output.kind}"
         return
     parts = [f"{output.dtype}{list(output.shape)}"]
     if output.mean is not None:
-        parts.append(f"min {output.min:.6g}, mean {output.mean:.6g}, max {output.max:.6g}")
+        numbers = {"min": output.min, "mean": output.mean, "max": output.max}
+        parts.append(", ".join(f"{what} {_number(value)}" for what, value in numbers.items()))
     if output.nans:
         parts.append(f"{output.nans:,} NaN")
     if output.values is None:

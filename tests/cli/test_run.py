@@ -68,6 +68,20 @@ def test_values_have_no_more_digits_than_their_dtype(onnxreduce, tmp_path):
     assert "\n  [0.1, 0.2]\n" in onnxreduce("run", path).out
 
 
+def test_integers_are_shown_in_full(onnxreduce, tmp_path):
+    path, given = tmp_path / "m.onnx", tmp_path / "x.npy"
+    onnx.save(
+        model("""<ir_version: 8, opset_import: ["" : 13]>
+            g (int64[70] x) => (int64[70] y) { y = Identity(x) }"""),
+        path,
+    )
+    np.save(given, np.arange(70) + (2**62 + 1))
+    call = ("run", path, "-i", f"x={given}")
+    assert "y: int64[70], min 4611686018427387905, mean 4.61169e+18, max " in onnxreduce(*call).out
+    (output,) = json.loads(onnxreduce(*call, "--json").out)["outputs"]
+    assert (output["min"], output["max"]) == (2**62 + 1, 2**62 + 70)
+
+
 def test_run_leaves_a_device_alone(onnxreduce, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -53,6 +53,8 @@ def graph(opset: int, node: str, inputs: str = "float[2,3,4] x", constants: str 
             ('mode "linear" → "bilinear"',),
         ),
         (graph(10, "Dropout<ratio = 0.25>(x)"), 12, ("ratio 0.25 → input",)),
+        (graph(9, "Slice<starts = [0], ends = [9223372036854775807]>(x)"), 10,
+         ("starts [0] → input", "ends [9223372036854775807] → input")),
         (graph(18, "Mish(x)"), 17, ()),
     ],
 )  # fmt: skip
