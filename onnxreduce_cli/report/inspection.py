@@ -8,7 +8,7 @@ from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
 from onnxreduce_cli.report.contents import ModelContents, contents_text
-from onnxreduce_cli.text import count, listed, shortened, wrapped
+from onnxreduce_cli.text import count, listed, shortened, without_values, wrapped
 
 #: How many functions, and how many reasons of blockers for opsets, are shown at most.
 _SHOWN = 10
@@ -41,14 +41,34 @@ def _lines(found: Inspection, held: ModelContents) -> Iterator[str]:
         yield f"  {len(names):,} {op_type}: {axes}: {listed(names)}"
     reachable = [opset for opset, blockers in found.reach.items() if not blockers]
     yield f"can reach opset {_ranges(reachable)}" if reachable else "can reach no other opset"
-    for opsets, blockers in opsets_by_blockers(found.reach):
-        yield f"cannot reach opset {_ranges(opsets)}:"
-        lines = blocker_lines(blockers)
-        yield from (f"  {line}" for line in lines[:_SHOWN])
-        if len(lines) > _SHOWN:
-            more = len(lines) - _SHOWN
-            yield f"  and {more} more; convert --opset {opsets[-1]} --dry-run shows all"
+    yield from _unreachable(found.reach)
     yield from _runtimes(found.runtimes)
+
+
+def _unreachable(reach: dict[int, tuple[Blocker, ...]]) -> Iterator[str]:
+    """Yield what is in the way to which opsets, each node once."""
+    blocked = [opset for opset, blockers in reach.items() if blockers]
+    if not blocked:
+        return
+    yield f"cannot reach opset {_ranges(blocked)}:"
+    by_reason: dict[tuple[object, ...], dict[int, Blocker]] = {}
+    for opset, blockers in reach.items():
+        for blocker in blockers:
+            reason = without_values(blocker.reason), without_values(blocker.advice)
+            key = (blocker.scope, blocker.node, blocker.op_type, *reason)
+            by_reason.setdefault(key, {})[opset] = blocker
+    by_opsets: dict[str, list[Blocker]] = {}
+    for found in sorted(by_reason.values(), key=len, reverse=True):
+        by_opsets.setdefault(_ranges(found), []).append(found[max(found)])
+    lines = [
+        (f"{opsets}: " if len(by_opsets) > 1 else "") + line
+        for opsets, blockers in by_opsets.items()
+        for line in blocker_lines(blockers)
+    ]
+    yield from (f"  {line}" for line in lines[:_SHOWN])
+    if len(lines) > _SHOWN:
+        more = len(lines) - _SHOWN
+        yield f"  and {more} more; convert --opset {blocked[0]} --dry-run shows all"
 
 
 def _runtimes(found: Runtimes) -> Iterator[str]:

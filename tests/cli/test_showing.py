@@ -41,6 +41,24 @@ def test_inspect_shows_what_blocks(onnxreduce, tmp_path):
     assert "ReduceMax node r (opset 18)" in result.out
 
 
+def test_inspect_names_each_blocker_once_with_its_opsets(onnxreduce, tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(
+        model("""<ir_version: 8, opset_import: ["" : 18]>
+            g (string[2] x, float[2] a) => (string[2] y, float[2] b, bfloat16[2] c) {
+                [lower] y = StringNormalizer<case_change_action = "LOWER">(x)
+                [sine] b = Sin(a)
+                [cast] c = Cast<to = 16>(a)
+            }"""),
+        path,
+    )
+    out = onnxreduce("inspect", path).out
+    assert "\ncannot reach opset 1-12:\n  1-12: Cast node cast (opset 18): " in out
+    assert "\n  1-9: StringNormalizer node lower (opset 18): " in out
+    assert "\n  1-6: Sin node sine (opset 18): " in out
+    assert [out.count(f" node {name} ") for name in ("lower", "sine", "cast")] == [1, 1, 1]
+
+
 def test_ops(onnxreduce):
     result = onnxreduce("ops", "ReduceSum")
     assert result.code == 0
