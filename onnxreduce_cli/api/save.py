@@ -35,12 +35,14 @@ class SavedData:
         linked: the new files that are hard links.
         made: the new file of weights that were inline; empty if there is none.
         read: the files that held the model's data.
+        unchanged: whether the model's file is a copy of the one that was read.
     """
 
     brought: tuple[tuple[str, str], ...] = ()
     linked: tuple[str, ...] = ()
     made: str = ""
     read: tuple[str, ...] = ()
+    unchanged: bool = False
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -100,7 +102,8 @@ def save(
         conversion.apply()
     moved, new = _move_weights(document, path, options, files)
     renamed = relocate(document, going, folder)
-    content = _content(document, path, changed=rewritten or moved or renamed)
+    changed = rewritten or moved or renamed or _format(path) != document.format
+    content = document.byte_ranges(_format(path)) if changed else [document.source]
     with ExitStack() as stack:
         way: Literal["link", "copy"] = "link" if options.external_data == "link" else "copy"
         linked = stack.enter_context(bring_data_files(going, folder, way, progress))
@@ -109,7 +112,8 @@ def save(
             stack.enter_context(_written_data(new, lasting=os.path.exists(path)))
         _write(content, path, folder, stdout, verify)
     pairs = tuple(destinations(going, folder))
-    return SavedData(pairs, tuple(linked), new.path, tuple(file.path for file in files))
+    read = tuple(file.path for file in files)
+    return SavedData(pairs, tuple(linked), new.path, read, not changed)
 
 
 def try_out(
@@ -194,11 +198,9 @@ def _move_weights(
     return (True, _NewDataFile(data_path, content)) if content else (False, _NewDataFile())
 
 
-def _content(document: Document, path: str, *, changed: bool) -> list[ByteRange]:
-    """Return the bytes of the model's file: those that were read if nothing changes."""
-    form = "protobuf" if path == STREAM else format_of(path)
-    unchanged = not changed and form == document.format
-    return [document.source] if unchanged else document.byte_ranges(form)
+def _format(path: str) -> str:
+    """Return the serialisation of an output."""
+    return "protobuf" if path == STREAM else format_of(path)
 
 
 def _write(

@@ -18,7 +18,7 @@ from onnxreduce_cli.api.file_conversion import Converted, convert_file
 from onnxreduce_cli.batch.pool import CrashedCall, Pool, call_apart
 from onnxreduce_cli.batch.record import OutputEntry, OutputRecord, digest, stamps
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
+from onnxreduce_cli.errors import Blocker, OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.file.document import make_folder
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import check_lines, headline, remarks
@@ -50,6 +50,7 @@ class ModelResult:
         state: the result, in a few words.
         detail: the changes, or the problem, in one line.
         notes: errors, or remarks that a user should read; for stderr.
+        blockers: the nodes in the way, if that is the problem.
         entry: the entry of the output in the record, if there is one.
         model: the data for a report; None if not requested, or if there is no more.
         picture: the picture for a page; None as before.
@@ -61,6 +62,7 @@ class ModelResult:
     state: str
     detail: str
     notes: tuple[str, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
     entry: OutputEntry | None = None
     model: ConvertedModel | None = None
     picture: ModelPicture | None = None
@@ -251,7 +253,8 @@ def _conversion_result(task: _Task, done: Converted, known: str, seconds: float)
         written = stamps({os.path.relpath(path, task.folder): path for path in outputs})
         made = OutputEntry(task.recipe, known, read, written)
     notes = tuple(joined([f"{done.source}: {line}"]) for line in remarks(done))
-    return ModelResult(done.source, done.target, 0, "converted", detail, notes, made, model)
+    state = "unchanged" if done.data.unchanged else "converted"
+    return ModelResult(done.source, done.target, 0, state, detail, notes, entry=made, model=model)
 
 
 def _report_data(task: _Task, done: Converted, seconds: float) -> ConvertedModel | None:
@@ -267,10 +270,9 @@ def _plan_result(done: Converted) -> ModelResult:
     if not blockers:
         detail = "; ".join([headline(done), *check_lines(done)])
         return ModelResult(done.source, "", 0, "can be converted", detail)
-    notes = tuple(joined([f"{done.source}: {line}"]) for line in blocker_lines(blockers))
-    return ModelResult(
-        done.source, "", 1, "cannot be converted", f"{len(blockers)} in the way", notes
-    )
+    lines = blocker_lines(blockers)
+    notes = tuple(joined([f"{done.source}: {line}"]) for line in lines)
+    return ModelResult(done.source, "", 1, "cannot be converted", _reason(lines), notes, blockers)
 
 
 def _failure_result(task: _Task, error: Exception, seconds: float = 0.0) -> ModelResult:
@@ -281,10 +283,20 @@ def _failure_result(task: _Task, error: Exception, seconds: float = 0.0) -> Mode
         model = failed_model(source, error, seconds=seconds)
     found = failure(error)
     first, *more = found.text.removeprefix("Error: ").splitlines()
-    blockers = len(getattr(error, "blockers", ()))
-    detail = f"{blockers} in the way" if blockers else first
     note = first if printable(source) in first else joined([f"{source}: {first}"])
-    return ModelResult(source, "", found.code, found.state, detail, (note, *more), model=model)
+    blockers = tuple(getattr(error, "blockers", ()))
+    detail = first
+    if more and first.endswith(":"):  # It only announces the reasons.
+        detail = _reason(more) if blockers else more[0]
+    return ModelResult(
+        source, "", found.code, found.state, detail, (note, *more), blockers, model=model
+    )
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """Return the first of several reasons, and how many others there are."""
+    others = len(lines) - 1
+    return f"{lines[0]} (and {count(others, 'other reason')})" if others else lines[0]
 
 
 def _incomplete_result(outcome: ModelResult) -> ModelResult:
@@ -313,9 +325,13 @@ def exit_code(outcomes: Sequence[ModelResult]) -> int:
 
 
 def summary_text(outcomes: Sequence[ModelResult]) -> str:
-    """Return a table with a line for each model, and the number of models by result."""
+    """Return a table with a line for each model, and the number of models by result.
+
+    Those that failed come first.
+    """
     rows = [("MODEL", "RESULT", "")]
-    rows += [(item.source, item.state, item.detail) for item in outcomes]
-    states = Counter(item.state for item in outcomes)
+    ordered = sorted(outcomes, key=lambda item: item.code == 0)
+    rows += [(item.source, item.state, item.detail) for item in ordered]
+    states = Counter(item.state for item in ordered)
     counts = ", ".join(f"{number} {state}" for state, number in states.items())
     return f"{table(rows)}\n{count(len(outcomes), 'model')}: {counts or 'nothing to do'}"

@@ -30,6 +30,7 @@ from onnxreduce_cli.text import LINE, joined, wrapped
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
     from onnxreduce_cli.batch.pool import Pool
+    from onnxreduce_cli.batch.run import ModelResult
     from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.engine.options import Options
     from onnxreduce_cli.model.graph.ir_version import Wanted
@@ -173,7 +174,12 @@ _many_options = each_of(_MANY)
 @click.option(
     "-v", "--verbose", is_flag=True, help="List each change, each blocker and each source."
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Print nothing but errors: a line for each node in the way, with its model.",
+)
 @limit_options
 @reporting("convert", "junit", "code_quality", "html")
 def convert_command(
@@ -322,7 +328,7 @@ def _convert_one(
     reporter.failure_content = found
     reporter.pictures = lambda: pictures or [None]
     with (
-        _each_blocker(reporter) if verbose else nullcontext(),
+        _each_blocker(reporter, source, quiet=quiet) if verbose or quiet else nullcontext(),
         errors_about(source),
         progress_bar("copying data") as copying,
         progress_bar("verifying") as progress,
@@ -362,28 +368,34 @@ def _conversions(
 
 
 @contextmanager
-def _each_blocker(reporter: Reporter) -> Iterator[None]:
+def _each_blocker(reporter: Reporter, source: str, *, quiet: bool) -> Iterator[None]:
     """Print each blocker by itself, not grouped by reason, and end the program."""
     try:
         yield
     except ConversionError as error:
         if not error.blockers:
             raise
-        from onnxreduce_cli.report.plan import blockers_text
+        from onnxreduce_cli.report.plan import blockers_text, each_blocker_text
 
-        say(joined([error.message]), err=True)
-        say(blockers_text(error.blockers, verbose=True), err=True)
+        if quiet:
+            say(each_blocker_text(source, error.blockers), err=True)
+        else:
+            say(joined([error.message]), err=True)
+            say(blockers_text(error.blockers, verbose=True), err=True)
         reporter.fail(error)
         sys.exit(error.exit_code)
 
 
 def _show_plan(reporter: Reporter, done: Converted, *, verbose: bool, quiet: bool) -> None:
-    from onnxreduce_cli.report.plan import blockers_text, plan_text
+    from onnxreduce_cli.report.plan import blockers_text, each_blocker_text, plan_text
 
-    if not quiet:
-        text = plan_text(done.plan, done.source, verbose=verbose, numpy_alone=done.numpy_alone)
-        reporter.say(text)
-        _show_checks(reporter, done, err=False)
+    if quiet:
+        if done.plan.blockers:
+            say(each_blocker_text(done.source, done.plan.blockers), err=True)
+        return
+    text = plan_text(done.plan, done.source, verbose=verbose, numpy_alone=done.numpy_alone)
+    reporter.say(text)
+    _show_checks(reporter, done, err=False)
     if done.plan.blockers:
         say(blockers_text(done.plan.blockers, verbose=verbose), err=True)
 
@@ -405,6 +417,17 @@ def _show_checks(reporter: Reporter, done: Converted, *, err: bool) -> None:
 
     for line in check_lines(done):
         reporter.say(wrapped([f"  {line}"], LINE), err=err)
+
+
+def _notes(outcome: ModelResult, *, quiet: bool) -> tuple[str, ...]:
+    """Return what to print of one model of many as soon as it is done."""
+    from onnxreduce_cli.report.plan import each_blocker_text
+
+    if not quiet:
+        return outcome.notes
+    if outcome.blockers:
+        return (each_blocker_text(outcome.source, outcome.blockers),)
+    return outcome.notes if outcome.code else ()
 
 
 def _convert_many(
@@ -438,10 +461,9 @@ def _convert_many(
             progress(0, len(places), "")
         for outcome in results:
             outcomes[outcome.source] = outcome
-            if outcome.code or not quiet:
-                for note in outcome.notes:
-                    # Over the progress bar, which is drawn again below.
-                    say(note, err=True, over_bar=progress is not None)
+            for note in _notes(outcome, quiet=quiet):
+                # Over the progress bar, which is drawn again below.
+                say(note, err=True, over_bar=progress is not None)
             if progress is not None:
                 progress(len(outcomes), len(places), outcome.source)
     done = [outcomes[source] for source in places]

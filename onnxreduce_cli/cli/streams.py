@@ -61,7 +61,7 @@ _COLOURS = (
     (rf"^(?:{_BAD})(?=:|\b)", "red"),
     (rf"^(?:{_GOOD})(?=:|\b)", "green"),
     (r"^ *[Ww]arning(?=:)", "yellow"),
-    (r"(?<=  )(?:converted|can be converted|skipped|ok)(?=  |$)", "green"),
+    (r"(?<=  )(?:converted|unchanged|can be converted|skipped|ok)(?=  |$)", "green"),
     (r"(?<=  )(?:cannot be converted|unreadable|crashed|failed|DIFFERENT)(?=  |$)", "red"),
 )
 

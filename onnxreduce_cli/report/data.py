@@ -131,7 +131,9 @@ def problem(error: Exception) -> Problem:
 def converted_model(done: Converted, *, dry_run: bool, seconds: float) -> ConvertedModel:
     """Return the result for a model that was converted or, in a dry run, planned."""
     plan = done.plan
-    state = "converted" if not dry_run else "can be converted"
+    state = "unchanged" if done.data.unchanged else "converted"
+    if dry_run:
+        state = "can be converted"
     reason = None
     if plan.blockers:
         state = "cannot be converted"

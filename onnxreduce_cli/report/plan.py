@@ -9,7 +9,7 @@ from onnxreduce_cli.engine.changes import Change, grouped
 from onnxreduce_cli.engine.description import WRITTEN_OUT, Plan
 from onnxreduce_cli.engine.emulation import MANY_NODES
 from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
-from onnxreduce_cli.text import columns, count, listed, size_text, wrapped
+from onnxreduce_cli.text import columns, count, joined, listed, size_text, wrapped
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
@@ -90,6 +90,11 @@ def plan_text(plan: Plan, source: str, *, verbose: bool = False, numpy_alone: st
 def blockers_text(blockers: Sequence[Blocker], *, verbose: bool = False) -> str:
     """Describe blockers: one line for each reason or, if `verbose`, for each node."""
     return wrapped(map(str, blockers) if verbose else blocker_lines(blockers))
+
+
+def each_blocker_text(source: str, blockers: Sequence[Blocker]) -> str:
+    """Return a line for each node in the way of a model, which programs can read."""
+    return joined(f"{source}: {blocker}" for blocker in blockers)
 
 
 def headline(done: Converted) -> str:

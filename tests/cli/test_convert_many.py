@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,12 +13,13 @@ from contextlib import suppress
 
 import numpy as np
 import onnx
+import onnx.version_converter
 import pytest
 from onnx import numpy_helper
 
 from onnxreduce_cli.batch import run
 from onnxreduce_cli.batch.record import NAME
-from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.errors import CheckError, UsageError
 from onnxreduce_cli.worker import process
 from tests.support import model
 
@@ -148,13 +150,16 @@ def test_one_failure_does_not_stop_the_others(onnxreduce, models):
     assert result.code == 1
     head, *rows, total = result.out.splitlines()
     assert head.split() == ["MODEL", "RESULT"]
-    assert [row.split()[0] for row in rows] == [str(source) for source in sources]
-    assert "converted  " in rows[0]
-    assert "opset 18 to 11, 1 node changed, IR version 8 to 6; 1 site, 1 distinct" in rows[0]
-    assert "cannot be converted  1 in the way" in rows[1]
+    failed_first = ["aa.onnx", "ab.onnx", "missing.onnx", "a.onnx", "b.onnx"]
+    assert [row.split()[0] for row in rows] == [str(models / name) for name in failed_first]
+    assert (
+        "cannot be converted  ReduceMax node first (opset 18): it has a tensor(bfloat16)" in rows[0]
+    )
+    assert "unreadable" in rows[1]
     assert "unreadable" in rows[2]
-    assert "unreadable" in rows[4]
-    assert total == "5 models: 2 converted, 1 cannot be converted, 2 unreadable"
+    assert "converted  " in rows[3]
+    assert "opset 18 to 11, 1 node changed, IR version 8 to 6; 1 site, 1 distinct" in rows[3]
+    assert total == "5 models: 1 cannot be converted, 2 unreadable, 2 converted"
     assert "ReduceMax node first (opset 18): " in result.err
     assert f"{sources[2]} is no ONNX model" in result.err
     assert f"{sources[4]} cannot be read: No such file" in result.err
@@ -171,6 +176,49 @@ def test_exit_codes_and_quiet(onnxreduce, models, at_once):
     assert result.err == "none*.onnx cannot be read: No such file or directory\n"
 
 
+def test_each_node_in_the_way_has_a_line_with_its_model(onnxreduce, models, at_once):
+    blocked = model(BLOCKED)
+    for index in range(12):
+        blocked.graph.node.add().CopyFrom(blocked.graph.node[0])
+        blocked.graph.node[-1].name = blocked.graph.node[-1].output[0] = f"a/long/name/{index}"
+    onnx.save(blocked, models / "c.onnx")
+    nodes = ["first", *(f"a/long/name/{index}" for index in range(12))]
+    for call in (("models/c.onnx",), ("models/*.onnx", "--out-dir", "out")):
+        for more in ((), ("--dry-run",)):
+            result = onnxreduce("convert", *call, *more, "--opset", 11, "-q", "--force")
+            assert (result.code, result.out) == (1, "")
+            lines = result.err.splitlines()
+            beginnings = [f"models/c.onnx: ReduceMax node {name} (opset 18): " for name in nodes]
+            assert all(map(str.startswith, lines, beginnings))
+            assert len(lines) == len(nodes)
+
+
+def test_a_model_that_stays_as_it_is_does_not_count_as_converted(onnxreduce, models, at_once):
+    onnx.save(onnx.version_converter.convert_version(model(GOOD), 13), models / "b.onnx")
+    call = ("convert", "models/*.onnx", "--opset", 13, "--ir-version", "keep", "--out-dir", "out")
+    result = onnxreduce(*call, "--json=out.json")
+    assert "2 models: 1 converted, 1 unchanged" in result.out
+    with open("out.json") as file:
+        states = [item["state"] for item in json.load(file)["models"]]
+    assert states == ["converted", "unchanged"]
+    with open("out/b.onnx", "rb") as written, open("models/b.onnx", "rb") as read:
+        assert written.read() == read.read()
+    result = onnxreduce("convert", "models/b.onnx", *call[2:6], "--json")
+    assert json.loads(result.out)["models"][0]["state"] == "unchanged"
+
+
+def test_the_reason_of_a_model_that_fails_its_check(onnxreduce, models, at_once, monkeypatch):
+    def convert_file(source, *_, **__):
+        raise CheckError(["what would replace these nodes differs:", "Relu node r: it is 1"], "f")
+
+    monkeypatch.setattr(run, "convert_file", convert_file)
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 13)
+    assert result.out.splitlines()[1].split("  ")[1:] == [
+        "failed its check",
+        "Relu node r: it is 1",
+    ]
+
+
 def test_a_dry_run_over_many(onnxreduce, models, at_once):
     result = onnxreduce("convert", "models/*.onnx", "--opset", 11, "--dry-run")
     assert result.code == 0
@@ -180,7 +228,7 @@ def test_a_dry_run_over_many(onnxreduce, models, at_once):
     onnx.save(model(BLOCKED), models / "c.onnx")
     result = onnxreduce("convert", "models/*.onnx", "--opset", 11, "--dry-run", "--out-dir", "out")
     assert result.code == 1
-    assert "2 can be converted, 1 cannot be converted" in result.out
+    assert "1 cannot be converted, 2 can be converted" in result.out
     assert "ReduceMax node first" in result.err
     assert os.listdir() == ["models"]
 
@@ -249,7 +297,7 @@ def test_data_that_goes_again_with_another_model_is_noticed(onnxreduce, models, 
     onnx.save(found, models / "a.onnx", save_as_external_data=True, location="w", size_threshold=0)
     result = onnxreduce("convert", "models/*.onnx", "--opset", 18, "--out-dir", "out")
     assert result.code == 2
-    assert "2 models: 1 incomplete, 1 converted" in result.out
+    assert "2 models: 1 incomplete, 1 unchanged" in result.out
     assert "a.onnx: its external data is gone again" in result.err
 
 
@@ -341,7 +389,7 @@ def test_a_crash_is_that_models_alone(onnxreduce, models, plant):
     onnx.save(planted("crash"), models / "aa.onnx")
     result = onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
     assert result.code == 1
-    assert "2 converted, 1 crashed" in result.out
+    assert "1 crashed, 2 converted" in result.out
     assert "aa.onnx: the process that converted it ended with" in result.err
     assert "--no-check" in result.err
     assert sorted(os.listdir("out")) == [NAME, "a.onnx", "b.onnx"]
