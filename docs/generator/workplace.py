@@ -125,6 +125,14 @@ g (int64[batch,8] words, float[64,4] table) => (float[batch,R,4] rows, int64[bat
 }"""
 
 
+#: A Resize whose scales are an Identity of a constant, as PyTorch writes it for shared weights.
+RESIZE = """<ir_version: 7, opset_import: ["" : 13]>
+g (float[1,3,8,8] x) => (float[1,3,16,16] y) <float[4] factors = {1, 1, 2, 2}> {
+    [copy] scales = Identity(factors)
+    [resize] y = Resize <mode = "nearest"> (x, , scales)
+}"""
+
+
 def prepare(folder: Path) -> None:
     """Put all files that the documentation names into an empty folder."""
     for name, source in COPIES.items():
@@ -135,6 +143,7 @@ def prepare(folder: Path) -> None:
     parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
     parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE, "for-npu.onnx": FOR_NPU}
     parsed |= {"squeeze.onnx": SQUEEZE, "norm.onnx": NORM, "tokens.onnx": TOKENS}
+    parsed["resize.onnx"] = RESIZE
     for name, text in parsed.items():
         onnx.save(onnx.parser.parse_model(text), folder / name)
     _write_with_a_mistake(folder / "broken.onnx")
