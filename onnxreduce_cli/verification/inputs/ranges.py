@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
-from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.domains import MICROSOFT, is_default, operator_name
 from onnxreduce_cli.model.graph.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.schemas import REDUCE
@@ -130,6 +130,22 @@ def _written_from(use: NodeUse) -> IntegerRange:
     return IntegerRange(0, max(0, cache - written))
 
 
+def _whole_length(use: NodeUse) -> IntegerRange | None:
+    """Return the length of the queries of an attention, which it states once more."""
+    length = use.dim(0, 1)
+    return IntegerRange(length, length) if isinstance(length, int) else None
+
+
+def _places(use: NodeUse) -> IntegerRange:
+    """Return the range of places, or of the first place, of tokens that are rotated."""
+    places, length, cache = use.dims(1), use.dim(0, -2), use.dim(2, 0)
+    if places is not None and len(places) == 2:
+        return _below(cache)
+    if not isinstance(length, int) or not isinstance(cache, int):
+        return IntegerRange(0, 0)
+    return IntegerRange(0, max(0, cache - length))
+
+
 def _top_k(use: NodeUse) -> IntegerRange:
     return IntegerRange(1, _LARGEST, (use.dim(0, use.integer("axis", -1)),), inclusive=True)
 
@@ -169,8 +185,6 @@ _RANGES: dict[tuple[str, int], Callable[[NodeUse], IntegerRange | None]] = {
     ("NegativeLogLikelihoodLoss", 1): lambda use: _below(use.dim(0, 1)),
     ("RoiAlign", 1): _counts(0, 9),
     ("RoiAlign", 2): lambda use: _below(use.dim(0, 0)),
-    ("EmbedLayerNormalization", 0): lambda use: _below(use.dim(2, 0)),
-    ("EmbedLayerNormalization", 1): lambda use: _below(use.dim(4, 0)),
     ("NonMaxSuppression", 2): _counts(1, 4),
     ("TopK", 1): _top_k,
     ("ReverseSequence", 1): _lengths(0, "time_axis", 0),
@@ -234,7 +248,17 @@ _RANGES: dict[tuple[str, int], Callable[[NodeUse], IntegerRange | None]] = {
     **{(operator, 1): _axes for operator in REDUCE},
 }
 
-_CONTRIB_OPERATORS = {"EmbedLayerNormalization"}
+_RANGES |= {
+    (f"{MICROSOFT}.{op_type}", index): found
+    for (op_type, index), found in {
+        ("EmbedLayerNormalization", 0): lambda use: _below(use.dim(2, 0)),
+        ("EmbedLayerNormalization", 1): lambda use: _below(use.dim(4, 0)),
+        ("EmbedLayerNormalization", 8): lambda use: _below(use.dim(3, 0)),
+        ("GroupQueryAttention", 5): lambda use: _below(use.dim(0, 1)),
+        ("GroupQueryAttention", 6): _whole_length,
+        ("RotaryEmbedding", 1): _places,
+    }.items()
+}
 
 
 def integer_ranges(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[IntegerRange, ...]]:
@@ -295,12 +319,12 @@ def _follow(
                 if body is not None and index < len(function.input):
                     reach(body, function.input[index])
                 continue
-            if not is_default(node.domain) and node.op_type not in _CONTRIB_OPERATORS:
-                continue
-            role = _RANGES.get((node.op_type, index))
+            role = _RANGES.get((operator_name(node), index))
             bound = None if role is None else role(NodeUse(node, scope, facts))
             if bound is not None:
                 found[bound] = None
+            if not is_default(node.domain):
+                continue
             if index in PASSING.get(node.op_type, ()):
                 for output in node.output:
                     reach(scope, output)
