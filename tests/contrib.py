@@ -28,14 +28,14 @@ def node(
     """Return a model of one node at opset 17; all inputs but `data` are initializers.
 
     Without `sizes` only the last dimension of data is stated.
-    Outputs without a name are absent; each has the dtype `output`, but those called `f...` float.
+    Outputs without a name are absent; each has the dtype `output`, but those called `f...` float,
+    and those called `i...` int32.
     """
     given = [name if array is not None else "" for name, array in inputs.items()]
     made = helper.make_node(op_type, given, outputs, "node", domain=domain, **attributes)
     dtype = helper.np_dtype_to_tensor_dtype
-    of_outputs = {
-        name: np.dtype(np.float32 if name.startswith("f") else output) for name in outputs
-    }
+    named = {"f": np.float32, "i": np.int32}
+    of_outputs = {name: np.dtype(named.get(name[:1], output)) for name in outputs}
     graph = helper.make_graph(
         [made],
         "g",
@@ -98,6 +98,8 @@ def agrees(
             np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-4)
         elif before.dtype.kind == "f":
             np.testing.assert_allclose(before, after, rtol=2e-3 if before.itemsize == 2 else 1e-9)
+        elif before.dtype == np.int32:
+            np.testing.assert_array_equal(before, after)
         else:
             apart = np.abs(before.astype(int) - after.astype(int))
             assert apart.max() <= 1

@@ -22,7 +22,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.sizes import arange, known_size, size_of, sliced
-from onnxreduce_cli.steps.neural.microsoft_masks import Lengths, mask_of_scores
+from onnxreduce_cli.steps.neural.microsoft_masks import Lengths, mask_of_scores, seen_keys
 from onnxreduce_cli.steps.registry import instead
 
 #: Newer operators of those that are emitted are the same; RotaryEmbedding came with the latter.
@@ -63,8 +63,8 @@ def rotary_embedding(context: Context) -> None:
     inputs = [*(_as(context, name, working) for name in (data, cos, sin)), positions]
     attributes = {
         "interleaved": context.value("interleaved", 0),
-        "num_heads": heads if rank == 3 else None,
-        "rotary_embedding_dim": context.value("rotary_embedding_dim", 0),
+        "num_heads": heads or None,
+        "rotary_embedding_dim": context.value("rotary_embedding_dim", 0) or None,
     }
     if elem_type == working:
         context.replace("RotaryEmbedding", inputs, keep=(), **attributes)
@@ -158,6 +158,105 @@ def attention(context: Context) -> None:
     _attend(context, heads, scale, added, sizes[2])
 
 
+@instead("com.microsoft.GroupQueryAttention", {"any"}, "two products around a Softmax")
+def group_query_attention(context: Context) -> None:
+    """``GroupQueryAttention<num_heads=4, kv_num_heads=2>(q, k, v, , , last_keys, length)`` becomes
+    ``MatMul(Softmax(Where(seen, MatMul(q, Transpose(k)) * scale, -inf)), v)``.
+
+    Keys and values are those of each head of queries; ``seen`` is true for keys that are neither
+    after a query nor after the last key of their sequence.
+    """
+    _refuse_inputs(context, _OF_GROUPS)
+    _refuse_attributes(context, {
+        "k_quant_type": "NONE", "local_window_size": -1, "qk_output": 0, "smooth_softmax": 0,
+        "v_quant_type": "NONE",
+    })  # fmt: skip
+    context = context.at(max(context.op.opset, _MODERN))
+    op, (_, working), count = context.op, _dtypes(context), _count(context)
+    shared = _count(context, "kv_num_heads")
+    parts, size = _parts_of_groups(context, count, shared)
+    queries, keys, values = (
+        _by_heads(context, _as(context, name, working), number, number * size)
+        for name, number in zip(parts, (count, shared, shared), strict=True)
+    )
+    if context.value("do_rotary", 0):
+        positions = _positions(context, context.input(0), 3)
+        queries, keys = (_rotated(context, name, positions, working) for name in (queries, keys))
+    _write_present(context, _Heads(queries, keys, values), (1, 2))
+    if shared != count:
+        which = context.array(np.repeat(np.arange(shared), count // shared), "heads")
+        keys, values = (op.Gather(name, which, axis=1) for name in (keys, values))
+    scale = context.value("scale", 0.0) or _inverse_root(size)
+    scores = _scores(context, queries, keys, scale)
+    cap = context.value("softcap", 0.0)
+    if cap:
+        limit = context.scalar(cap, "cap", working)
+        scores = op.Mul(op.Tanh(op.Div(scores, limit)), limit)
+    if context.input(10):
+        scores = op.Add(scores, _as(context, context.input(10), working))
+    length = size_of(context, context.input(0), 1)
+    last = op.Reshape(
+        cast(context, context.input(5), TensorProto.INT64), context.array([-1, 1, 1, 1], "shape")
+    )
+    seen = op.LessOrEqual(arange(context, length), last)
+    if context.value("causal", 1):
+        seen = op.And(seen, seen_keys(context, length, length, to_last=False))
+    scores = op.Where(seen, scores, context.scalar(-np.inf, "unseen", working))
+    context.warn_of_infinite(
+        "NaN and infinity spread to all that is computed from them; in GroupQueryAttention "
+        "that differs from one release of ONNX Runtime to the next"
+    )
+    _combine(context, op.Softmax(scores, axis=-1), values, count * size)
+
+
+#: Inputs of a GroupQueryAttention that make it another one.
+_OF_GROUPS = {
+    3: "a past",
+    4: "a past",
+    9: "positions",
+    11: "sinks of heads",
+    12: "quantized keys",
+    13: "quantized values",
+    14: "normalised queries",
+    15: "normalised keys",
+    16: "packed sequences",
+}
+
+
+def _parts_of_groups(context: Context, count: int, shared: int) -> tuple[Sequence[Value], int]:
+    """Return queries, keys and values of [batch, length, heads * size], and the size."""
+    query, key, value = (context.input(index) for index in range(3))
+    width = known_size(context, query, 2)
+    if width is None or count % shared:
+        raise Blocked(
+            f"its {count} heads of queries, {shared} of keys, and the last dimension of "
+            f"{str(query)!r} do not tell the size of a head",
+            "state its shape in the model's value_info",
+        )
+    if key:
+        return (query, key, value), width // count
+    size = width // (count + 2 * shared)
+    sizes = context.array([count * size, shared * size, shared * size], "sizes")
+    return context.op.Split(query, sizes, axis=2, outputs=3), size
+
+
+def _rotated(context: Context, data: Value, positions: Value, working: int) -> Value:
+    """Return queries or keys by heads, rotated by the positions of their tokens."""
+    cos, sin = (_as(context, context.input(index), working) for index in (7, 8))
+    half, count, size = (known_size(context, *item) for item in ((cos, 1), (data, 1), (data, 3)))
+    if half is None:
+        raise Blocked(
+            "the size of its cosines is not known", "state their shape in the model's value_info"
+        )
+    whole = size == 2 * half
+    return context.at(max(context.op.opset, _ROTARY)).op.RotaryEmbedding(
+        data, cos, sin, positions,
+        interleaved=context.value("rotary_interleaved", 0),
+        num_heads=None if whole else count,
+        rotary_embedding_dim=None if whole else 2 * half,
+    )  # fmt: skip
+
+
 def _refuse_inputs(context: Context, inputs: Mapping[int, str]) -> None:
     """Raise `Blocked` where the node has one of some inputs, which are named."""
     for index, name in inputs.items():
@@ -165,19 +264,19 @@ def _refuse_inputs(context: Context, inputs: Mapping[int, str]) -> None:
             raise Blocked(f"it has {name}, and is written out without alone", _PLAIN)
 
 
-def _refuse_attributes(context: Context, values: Mapping[str, float]) -> None:
+def _refuse_attributes(context: Context, values: Mapping[str, float | str]) -> None:
     """Raise `Blocked` where an attribute has another value than its usual one."""
     for name, usual in values.items():
         found = context.value(name, usual)
         if found != usual:
-            raise Blocked(f"its {name}={found} is not among what is written out", _PLAIN)
+            raise Blocked(f"its {name}={found!r} is not among what is written out", _PLAIN)
 
 
-def _count(context: Context) -> int:
-    """Return the number of heads."""
-    found: int = context.value("num_heads", 0)
+def _count(context: Context, name: str = "num_heads") -> int:
+    """Return a number of heads."""
+    found: int = context.value(name, 0)
     if found < 1:
-        raise Blocked(f"its num_heads is {found}", "mend the model: set it to 1 or more")
+        raise Blocked(f"its {name} is {found}", "mend the model: set it to 1 or more")
     return found
 
 
@@ -243,12 +342,17 @@ def _attend(
         added: what is added to them then, one after the other; empty for nothing.
         width: the last dimension of the output, if it is known.
     """
-    op = context.op
-    scores = op.MatMul(heads.queries, op.Transpose(heads.keys, perm=[0, 1, 3, 2]))
-    scores = op.Mul(scores, context.scalar(scale, "scale", TensorProto.FLOAT))
+    scores = _scores(context, heads.queries, heads.keys, scale)
     for name in added:
-        scores = op.Add(scores, name) if name else scores
-    _combine(context, op.Softmax(scores, axis=-1), heads.values, width)
+        scores = context.op.Add(scores, name) if name else scores
+    _combine(context, context.op.Softmax(scores, axis=-1), heads.values, width)
+
+
+def _scores(context: Context, queries: Value, keys: Value, scale: float) -> Value:
+    """Return the scaled products of queries and keys, [batch, heads, queries, keys]."""
+    op = context.op
+    products = op.MatMul(queries, op.Transpose(keys, perm=[0, 1, 3, 2]))
+    return op.Mul(products, context.scalar(scale, "scale", TensorProto.FLOAT))
 
 
 def _combine(context: Context, weights: Value, values: Value, width: int | None) -> None:

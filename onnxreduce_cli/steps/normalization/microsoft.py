@@ -13,6 +13,8 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import as_name
+from onnxreduce_cli.emit.sizes import size_of, sliced
 from onnxreduce_cli.idioms.expansion import replace_by_last
 from onnxreduce_cli.model.graph.names import without_absent_last
 from onnxreduce_cli.steps.normalization.moments import in_dtype, root_mean, stash_type
@@ -21,7 +23,7 @@ from onnxreduce_cli.steps.registry import instead
 #: The opsets that introduced LayerNormalization and RMSNormalization.
 _LAYER, _RMS = 17, 23
 
-#: The default epsilon of the operators that add a skip, and of SimplifiedLayerNormalization.
+#: The default epsilon of operators that add something first, and of SimplifiedLayerNormalization.
 _SKIP_EPSILON, _EPSILON = 1e-12, 1e-5
 
 
@@ -100,9 +102,61 @@ def simplified_layer_normalization(context: Context) -> None:
     replace_by_last(context, context.emitted[-1].node.output[0], to, working)
 
 
-def _dtypes(context: Context) -> tuple[int, int]:
-    """Return the dtype of the first input, and the one to compute in."""
-    elem_type = context.need_elem_type(context.input(0), "the dtype to compute in depends on it")
+@instead(
+    "com.microsoft.EmbedLayerNormalization", {"any"}, "LayerNormalization of what Gather finds"
+)
+def embed_layer_normalization(context: Context) -> None:
+    """``EmbedLayerNormalization(ids, segments, words, places, kinds, gamma, beta)`` becomes
+    ``LayerNormalization(Gather(words, ids) + places[:length] + Gather(kinds, segments))``.
+    """
+    context = context.at(max(context.op.opset, _LAYER))
+    op, (elem_type, working) = context.op, _dtypes(context, 2)
+    ids, segments, words, places, kinds = (context.input(index) for index in range(5))
+    chosen = context.input(8)
+    own = (
+        op.Gather(places, chosen, axis=0)
+        if chosen
+        else sliced(context, places, 0, size_of(context, ids, 1))
+    )
+    # In the order of the kernels, as each sum is rounded.
+    total = op.Add(
+        in_dtype(context, op.Gather(words, ids, axis=0), working), in_dtype(context, own, working)
+    )
+    if segments:
+        kind = in_dtype(context, op.Gather(kinds, segments, axis=0), working)
+        total = op.Add(total, kind)
+    outputs = [*context.node.output, "", ""][:3]
+    if outputs[2]:
+        if elem_type == working:
+            op.Identity(total, outputs=outputs[2:])
+        else:
+            cast(context, total, elem_type, outputs[2:])
+    if outputs[1]:
+        _count_ones(context, outputs[1])
+    epsilon = context.value("epsilon", _SKIP_EPSILON)
+    parameters = (_input(context, index, working) for index in (5, 6))
+    normal = op.LayerNormalization(total, *parameters, axis=-1, epsilon=epsilon)
+    replace_by_last(context, normal, elem_type, working)
+
+
+def _count_ones(context: Context, output: str) -> None:
+    """Give how many ones the mask of each sequence has, int32 of [batch]; 0 without a mask."""
+    op, mask = context.op, context.input(7)
+    if mask:
+        ones = op.Equal(mask, context.scalar(1, "one", TensorProto.INT32))
+        counted, axes = cast(context, ones, TensorProto.INT32), context.array([1], "axes")
+        op.ReduceSum(counted, axes, keepdims=0, outputs=[output])
+    else:
+        zero = context.scalar(0, "zero", TensorProto.INT32)
+        batch = as_name(context, size_of(context, context.input(0), 0))
+        op.Expand(zero, batch, outputs=[output])
+
+
+def _dtypes(context: Context, index: int = 0) -> tuple[int, int]:
+    """Return the dtype of an input, and the one to compute in."""
+    elem_type = context.need_elem_type(
+        context.input(index), "the dtype to compute in depends on it"
+    )
     return elem_type, TensorProto.FLOAT if elem_type in HALVES else elem_type
 
 

@@ -61,11 +61,10 @@ def test_rotary_of_halves_is_computed_in_float() -> None:
     agrees(node(ROTARY, inputs, ("x",), np.float16), inputs, ("x",), 17)
 
 
-# Older runtimes read positions behind the cache.
-@pytest.mark.newest
 def test_rotary_of_positions_at_run_time() -> None:
     inputs = rotary((2, 3, 16), [2])
     data = ("x", "positions")
+    agrees(node(ROTARY, inputs, data, np.float32), inputs, data, 17)
     agrees(node(ROTARY, inputs, data, np.float32, sizes=False), inputs, data, 17)
 
 
@@ -275,3 +274,95 @@ def test_what_attention_blocks() -> None:
     source = node(ATTENTION, own(mask=MASKS["lengths"]), ("x",), np.float32, sizes=False,
                   num_heads=2)  # fmt: skip
     assert "a batch of unknown size" in reason(source)
+
+
+# GroupQueryAttention
+
+GROUPS = "GroupQueryAttention"
+HEADS = {"num_heads": 4, "kv_num_heads": 2}
+OUTPUTS = ("y", "k1", "v1")
+
+
+def groups(lengths: Any = (4, 4), **others: Any) -> dict[str, Any]:
+    return {
+        "q": floats(2, 4, 64),
+        "k": floats(2, 4, 32),
+        "v": floats(2, 4, 32),
+        "pk": None,
+        "pv": None,
+        "last": np.array(lengths, np.int32) - 1,
+        "length": np.array(4, np.int32),
+        **others,
+    }
+
+
+# Older runtimes compute padded sequences, those of fewer keys, in another way.
+PADDED = pytest.mark.newest
+
+
+@pytest.mark.parametrize(
+    "lengths", [(4, 4), *(pytest.param(n, marks=PADDED) for n in ((3, 4), (1, 2)))]
+)
+@pytest.mark.parametrize("opset", [pytest.param(7, marks=pytest.mark.newest), 13, 23])
+def test_groups(lengths: tuple[int, int], opset: int) -> None:
+    inputs = groups(lengths)
+    source = node(GROUPS, inputs, ("q", "k", "v"), np.float32, OUTPUTS, **HEADS)
+    agrees(source, inputs, ("q", "k", "v"), opset)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"scale": 0.2}, {"softcap": 0.7}, pytest.param({"causal": 0}, marks=pytest.mark.newest)],
+)
+def test_attributes_of_groups(attributes: dict[str, Any]) -> None:
+    inputs = groups()
+    source = node(GROUPS, inputs, ("q", "k", "v"), np.float32, OUTPUTS, **HEADS, **attributes)
+    agrees(source, inputs, ("q", "k", "v"), 13)
+
+
+@pytest.mark.parametrize("half", [8, pytest.param(16, marks=pytest.mark.newest)])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("opset", [13, 23])
+def test_rotated_groups(half: int, packed: bool, interleaved: int, opset: int) -> None:
+    width = 32 if half == 16 else 16  # With the former only a part is rotated.
+    inputs = groups() | {"q": floats(2, 4, 4 * width), "k": floats(2, 4, 2 * width)}
+    inputs["v"] = floats(2, 4, 2 * width)
+    if packed:
+        inputs["q"] = np.concatenate([inputs[name] for name in "qkv"], -1)
+        inputs |= dict.fromkeys("kv")
+    inputs |= {"cos": floats(10, 8), "sin": floats(10, 8)}
+    source = node(GROUPS, inputs, ("q",), np.float32, OUTPUTS, **HEADS, do_rotary=1,
+                  rotary_interleaved=interleaved)  # fmt: skip
+    agrees(source, inputs, ("q",), opset)
+
+
+def test_bias_of_groups() -> None:
+    inputs = groups(cos=None, sin=None, positions=None, added=floats(1, 1, 4, 4))
+    data = ("q", "added")
+    agrees(node(GROUPS, inputs, data, np.float32, OUTPUTS, **HEADS, softcap=0.7), inputs, data, 13)
+
+
+def test_groups_of_halves() -> None:
+    inputs = groups()
+    inputs |= {name: inputs[name].astype(np.float16) for name in "qkv"}
+    agrees(node(GROUPS, inputs, ("q",), np.float16, OUTPUTS, **HEADS), inputs, ("q",), 13)
+
+
+@PADDED
+def test_lengths_of_groups_at_run_time() -> None:
+    inputs = groups((3, 4))
+    data = ("q", "k", "v", "last", "length")
+    agrees(node(GROUPS, inputs, data, np.float32, OUTPUTS, **HEADS), inputs, data, 13)
+
+
+def test_what_groups_block() -> None:
+    def why(inputs: dict[str, Any], **attributes: Any) -> str:
+        return reason(node(GROUPS, inputs, ("q",), np.float32, OUTPUTS, **HEADS, **attributes))
+
+    past = floats(2, 2, 3, 16)
+    assert "it has a past" in why(groups(pk=past, pv=past))
+    assert "its local_window_size=2" in why(groups(), local_window_size=2)
+    assert "its smooth_softmax=1" in why(groups(), smooth_softmax=1)
+    sizes = np.zeros((2, 4), np.int64)
+    assert "it has positions" in why(groups(cos=floats(9, 8), sin=floats(9, 8), places=sizes))

@@ -194,3 +194,52 @@ def test_a_list_of_operators_without_them(op_type: str) -> None:
     x = RNG.normal(size=(2, 3, 4)).astype(np.float32)
     before, after = (run(item, {"x": x})["y"] for item in (source, result))
     assert_same(before, after)
+
+
+EMBED = "EmbedLayerNormalization"
+EMBEDDED = ("ids", "segments", "mask", "places")
+
+
+def embedded(shape: tuple[int, int] = (2, 5), dtype: type = np.float32) -> dict[str, Any]:
+    tables = {"words": (11, 8), "positions": (7, 8), "kinds": (3, 8), "gamma": (8,), "beta": (8,)}
+    found: dict[str, Any] = {
+        "ids": RNG.integers(0, 11, size=shape).astype(np.int32),
+        "segments": RNG.integers(0, 3, size=shape).astype(np.int32),
+    }
+    found |= {name: RNG.normal(size=size).astype(dtype) for name, size in tables.items()}
+    return {
+        **found,
+        "mask": RNG.integers(-1, 3, size=shape).astype(np.int32),
+        "places": RNG.integers(0, 7, size=shape).astype(np.int32),
+    }
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    [(), ("places",), ("mask",), ("segments", "kinds"), ("segments", "kinds", "mask", "places")],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("opset", [7, 13, 17])
+def test_embeddings(lacking: tuple[str, ...], dtype: type, opset: int) -> None:
+    inputs = embedded(dtype=dtype) | dict.fromkeys(lacking)
+    data = tuple(name for name in EMBEDDED if name not in lacking)
+    source = node(EMBED, inputs, data, dtype, ("y", "i1", "s"), epsilon=1e-3)
+    agrees(source, inputs, data, opset)
+
+
+def test_embeddings_alone() -> None:
+    inputs = embedded()
+    inputs |= {name: inputs[name] * np.float32(1e-6) for name in ("words", "positions", "kinds")}
+    data = ("ids", "segments", "mask", "places")
+    agrees(node(EMBED, inputs, data, np.float32, ("y", "i1")), inputs, data, 13)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0), (3, 4)])
+def test_embeddings_of_sizes_at_run_time(shape: tuple[int, int]) -> None:
+    inputs = embedded(shape) | dict.fromkeys(["mask", "places"])
+    data = ("ids", "segments")
+    source = node(EMBED, inputs, data, np.float32, ("y", "i1"), sizes=False)
+    for value in source.graph.input:
+        value.type.tensor_type.shape.dim[1].dim_param = "length"
+        value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    agrees(source, inputs, data, 13)
