@@ -35,7 +35,13 @@ RUNTIMES = (
 )
 CONTRACTED = (18, 20, 24)
 EXPANDED = (13, 18, 24)
-DTYPES = ({"float": "float16"}, {"float": "double"}, {"float16": "float"}, {"double": "float"})
+DTYPES = (
+    {"float": "float16"},
+    {"float": "double"},
+    {"float16": "float"},
+    {"double": "float"},
+    {"int64": "int32"},
+)
 
 #: How many of the pairs of a node case and a request are tried by default.
 SOME = 600
@@ -57,6 +63,7 @@ def requests(model: ModelProto) -> Iterator[dict[str, Any]]:
         yield from ({"expand": expand, "opset": opset} for opset in EXPANDED)
     yield from ({"dtypes": dtypes} for dtypes in DTYPES)
     yield {"dtypes": {"float": "float16"}, "keep_interface": True}
+    yield {"dtypes": {"float": "float16"}, "keep_dtype": sorted(operators(model))[:1]}
     names = [info.name for info in (*model.graph.input, *model.graph.output)]
     yield {"io_dtypes": dict.fromkeys(names, "double")}
     if model.functions:

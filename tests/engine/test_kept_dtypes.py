@@ -65,8 +65,19 @@ def test_what_is_kept_is_said_in_one_line() -> None:
         "kept in float: 1 Pow (asked), 1 ReduceMean (asked), 1 Add (asked), 1 Sqrt (asked)"
     )
     changed = {change.node: change.result for change in plan.changes}
-    assert changed == {"square": ("Cast", "Pow"), "variance": ("ReduceMean",), "add": ("Add",),
-                       "root": ("Sqrt", "Cast")}  # fmt: skip
+    assert changed == {"square": ("Cast", "Pow"), "root": ("Sqrt", "Cast")}
+
+
+def test_casts_of_the_model_lead_to_what_is_kept_and_from_it() -> None:
+    found = model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (int64[2] a, float[2] x) => (double[2] y, float[2] z) {
+            b = Cast <to = 1> (a) [kept] c = Mul(b, b) y = Cast <to = 11> (c) z = Add(x, x) }""")
+    result = onnxreduce_cli.convert(found, keep_dtype=["kept"], **HALF)
+    assert op_types(result) == ["Cast", "Mul", "Cast", "Add"]
+    # Beyond float16, whose neighbours are 32 apart here.
+    feeds = {"a": np.array([123457, 40001]), "x": np.zeros(2, np.float16)}
+    assert run(result, feeds)["y"].tolist() == [float(np.float32(a) ** 2) for a in feeds["a"]]
+    assert onnxreduce_cli.convert(result, keep_dtype=["kept"], **HALF) == result
 
 
 def test_real_data_that_overflows_passes_with_what_the_message_names(

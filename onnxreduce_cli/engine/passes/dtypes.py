@@ -115,6 +115,7 @@ def _change(
     model = document.model
     model_input = ConversionInput.of(model, document.base_dir)
     keeping = KeptDtype(model_input, before, after, asked)
+    keeping.keep_casts()
     old, new = dtype_name(before), dtype_name(after)
     interface = _values_of_dtype(model.graph, before)
     names = [name for _, name in interface]
@@ -132,6 +133,7 @@ def _change(
         {key: item.inputs for key, item in keeping.nodes.items()},
         [key for key, item in keeping.nodes.items() if item.entirely],
         keeping.scopes,
+        keeping.inside(),
     )
     lost = _count_underflows(document, change.tensors, before, after, keeping.scopes)
     widths = numpy_dtype(before).itemsize, numpy_dtype(after).itemsize

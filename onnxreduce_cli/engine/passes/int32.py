@@ -7,7 +7,6 @@ on their way to a Reshape.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion_request import ConversionInput
-from onnxreduce_cli.engine.passes.kept_dtypes import KeptDtype
+from onnxreduce_cli.engine.passes.kept_dtypes import KeptDtype, Reader
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, UsageError
 from onnxreduce_cli.model.file.byte_ranges import FileRange, RecodedRange
@@ -47,14 +46,6 @@ _LIMITS, _INDICES = frozenset({1, 2}), frozenset({1, 2, 3, 4})
 
 #: Why nodes stay that compute what int64 inputs read.
 _FOR_SHAPES = "for shapes, not proven"
-
-
-class _Reader(NamedTuple):
-    """A node that reads a value, its scope, and which of its inputs that is."""
-
-    scope: Scope
-    node: NodeProto
-    place: int
 
 
 class Proof(NamedTuple):
@@ -108,14 +99,7 @@ class _Prover:
         self._scopes, self._facts = keeping.scopes, model_input.facts
         self._keeping, self._outer, self._untouched = keeping, outer, untouched
         self._main = self._scopes[0]
-        self._readers = defaultdict[_Value, list[_Reader]](list)
-        for scope in self._scopes:
-            for node in scope.nodes:
-                for place, name in enumerate(node.input):
-                    if name:
-                        self._readers[id(scope.resolve(name)), name].append(
-                            _Reader(scope, node, place)
-                        )
+        self._readers = keeping.readers
         held = dict(self._held(document))
         self._constants = frozenset(held)
         given = self._given(held)
@@ -171,16 +155,11 @@ class _Prover:
 
     # Where values become int32
 
-    def _reads_int32(self, reader: _Reader) -> bool:
-        kept = self._keeping.nodes.get(id(reader.node))
-        return kept is None or reader.place not in kept.inputs
-
     def _is_read(self, scope: Scope, name: str) -> bool:
         """Return whether a value is read as int32."""
         if scope is self._main and name in self._untouched:
             return False
-        readers = self._readers.get((id(scope), name), ())
-        return name in scope.outputs or any(map(self._reads_int32, readers))
+        return self._keeping.is_read(scope, name)
 
     def _is_made(self, scope: Scope, name: str) -> bool:
         """Return whether a value is given or computed as int32."""
@@ -233,7 +212,7 @@ class _Prover:
                     return False
         return True
 
-    def _is_slice_limit(self, reader: _Reader) -> bool:
+    def _is_slice_limit(self, reader: Reader) -> bool:
         """Return whether a Slice starts or ends there, on axes not known to be too long."""
         if reader.node.op_type != "Slice" or reader.place not in _LIMITS:
             return False
@@ -251,7 +230,7 @@ class _Prover:
                 for place in _LIMITS:
                     name = node.input[place] if place < len(node.input) else ""
                     owner = scope.resolve(name) if name else None
-                    if owner is None or not self._reads_int32(_Reader(scope, node, place)):
+                    if owner is None or not self._keeping.reads_new(Reader(scope, node, place)):
                         continue
                     interval = self._intervals.of(owner, name)
                     if interval is None or not interval.within(INT32):
@@ -346,7 +325,7 @@ class _Prover:
 
     def _beyond(self, scope: Scope, name: str, interval: Interval | None) -> Blocker:
         """Return the blocker of a constant that no int32 holds."""
-        readers = [item for item in self._readers[id(scope), name] if self._reads_int32(item)]
+        readers = [item for item in self._readers[id(scope), name] if self._keeping.reads_new(item)]
         ends = "" if interval is None else f" of {interval.low}:{interval.high}"
         option = keep_option((item.node.name, item.node.op_type) for item in readers)
         reason = f"its constant {name!r} has elements{ends}, beyond int32"

@@ -2,13 +2,15 @@
 
 They are those that the user names, and by rule those whose operator does not take the new dtype. A
 value that such a node makes is read by others of them as it is: a Cast between them would lose what
-they are kept for.
+they are kept for. The model's own Casts read it as it is, too, and stay where they make the kept
+dtype for such nodes alone.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from onnx import NodeProto, TensorProto
@@ -55,7 +57,15 @@ class KeptNode(NamedTuple):
         return self.why == _ASKED or bool(self.outputs)
 
 
-_ASKED = "asked"
+_ASKED, _CAST = "asked", "a Cast to or from what is kept"
+
+
+class Reader(NamedTuple):
+    """A node that reads a value, its scope, and which of its inputs that is."""
+
+    scope: Scope
+    node: NodeProto
+    place: int
 
 
 class Casts(NamedTuple):
@@ -130,6 +140,55 @@ class KeptDtype:
             kept = kept._replace(inputs=kept.inputs.intersection(inputs), outputs=frozenset())
         self.nodes[id(node)] = kept
 
+    @cached_property
+    def readers(self) -> Mapping[_Value, list[Reader]]:
+        """The nodes that read each value; those of no scope are under the identity of None."""
+        found = defaultdict[_Value, list[Reader]](list)
+        for scope in self.scopes:
+            for node in scope.nodes:
+                for place, name in enumerate(node.input):
+                    if name:
+                        reader = Reader(scope, node, place)
+                        found[id(scope.resolve(name)), name].append(reader)
+        return found
+
+    def is_read(self, scope: Scope, name: str) -> bool:
+        """Return whether a value of a scope is read in the new dtype, as an output of it is."""
+        readers = self.readers.get((id(scope), name), ())
+        return name in scope.outputs or any(map(self.reads_new, readers))
+
+    def reads_new(self, reader: Reader) -> bool:
+        """Return whether a node reads a value in the new dtype."""
+        kept = self.nodes.get(id(reader.node))
+        return kept is None or reader.place not in kept.inputs
+
+    def keep_casts(self) -> None:
+        """Let Casts stay that lead from the nodes to another dtype, or to them alone."""
+        old = f"tensor({dtype_name(self._before)})"
+        casts = [
+            (scope, node)
+            for scope in self.scopes
+            for node in scope.nodes
+            if node.op_type == "Cast" and is_default(node.domain) and id(node) not in self.nodes
+        ]
+        for scope, node in reversed(casts):
+            made = node.output[0]
+            if self._facts.kind(scope, made) == old and not self.is_read(scope, made):
+                self.keep(scope, node, _CAST)
+        values = set(self._own_values())
+        for scope, node in casts:
+            name = node.input[0]
+            if id(node) not in self.nodes and (id(scope.resolve(name)), name) in values:
+                self.keep(scope, node, _CAST, [0])
+
+    def inside(self) -> dict[int, frozenset[str]]:
+        """Return by scope the values that the nodes make, and that they alone read."""
+        found = {id(scope): set[str]() for scope in self.scopes}
+        for kept in self.nodes.values():
+            made = {kept.node.output[place] for place in kept.outputs}
+            found[id(kept.scope)] |= {n for n in made if not self.is_read(kept.scope, n)}
+        return {owner: frozenset(names) for owner, names in found.items()}
+
     def _kept(self, scope: Scope, node: NodeProto, why: str) -> KeptNode | None:
         """Return a node that keeps the dtype: for a reason, or if empty by rule; None if none."""
         if why == _ASKED:
@@ -186,7 +245,8 @@ class KeptDtype:
     @property
     def line(self) -> str:
         """What is kept, such as ``kept in float: 2 Resize (scales)``; empty if nothing is."""
-        kinds = Counter((kept.node.op_type, kept.why) for kept in self.nodes.values())
+        nodes = [kept for kept in self.nodes.values() if kept.why != _CAST]
+        kinds = Counter((kept.node.op_type, kept.why) for kept in nodes)
         said = [f"{number:,} {op_type} ({why})" for (op_type, why), number in kinds.items()]
         return f"kept in {dtype_name(self._before)}: {', '.join(said)}" if said else ""
 
@@ -197,7 +257,8 @@ class KeptDtype:
             old: the values that still are of the old dtype, by the identity of their scope.
         """
         values = self._own_values()
-        read = self._read_elsewhere()
+        own = {id(scope): scope for scope in self.scopes}
+        read = {(owner, name) for owner, name in values if self.is_read(own[owner], name)}
         assert all(scope.producers is not None for scope in self.scopes)  # Of names as they were.
         names = Names(self.scopes)
         kind = dtype_name(self._before)
@@ -240,18 +301,6 @@ class KeptDtype:
             for kept in self.nodes.values()
             for place in sorted(kept.outputs)
         ]
-
-    def _read_elsewhere(self) -> set[_Value]:
-        """Return the values that are read in the new dtype, outputs of graphs among them."""
-        found = set()
-        for scope in self.scopes:
-            names = list(scope.outputs)
-            for node in scope.nodes:
-                kept = self.nodes.get(id(node))
-                places = kept.inputs if kept is not None else frozenset()
-                names += [n for place, n in enumerate(node.input) if place not in places]
-            found |= {(id(scope.resolve(name)), name) for name in names if name}
-        return found
 
     def _raise(
         self,

@@ -54,7 +54,7 @@ class DtypeChange:
     Attributes:
         tensors: the tensors to change, whose dtype and data are still the old ones.
         edits: descriptions of the edits of each node, by its identity.
-        fixed: by the identity of each scope, the constants that keep the old dtype.
+        fixed: by the identity of each scope, constants and other values that keep the old dtype.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class DtypeChange:
         staying: Mapping[int, Collection[int]] | None = None,
         unchanged: Collection[int] = (),
         found: Sequence[Scope] | None = None,
+        inside: Mapping[int, frozenset[str]] | None = None,
     ) -> None:
         """Edit a model, in place.
 
@@ -79,6 +80,7 @@ class DtypeChange:
             staying: the places of inputs that keep it, by the identity of the node.
             unchanged: the identities of nodes whose attributes keep it.
             found: the scopes of the model, where they are known.
+            inside: other values that keep it, by the identity of their scope.
         """
         self._staying, self._unchanged = staying or {}, frozenset(unchanged)
         self._cast = frozenset(cast)
@@ -89,7 +91,11 @@ class DtypeChange:
         self.edits: dict[int, list[str]] = {}
         names = frozenset(kept)
         found = found or scopes(model)
-        fixed = self.fixed = self._fixed(found, names)
+        others = inside or {}
+        fixed = self.fixed = {
+            owner: names_ | others.get(owner, frozenset())
+            for owner, names_ in self._fixed(found, names).items()
+        }
         for scope in found:
             own = fixed.get(id(scope), frozenset())
             self._change_scope(scope, names if scope is found[0] else frozenset(), own)
@@ -126,7 +132,7 @@ class DtypeChange:
         Args:
             scope: the scope.
             kept: inputs and outputs that keep it. A constant that is an output may change.
-            fixed: constants that keep it.
+            fixed: constants and other values that keep it.
         """
         container = scope.container
         infos = [*container.value_info]
