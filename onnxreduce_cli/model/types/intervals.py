@@ -10,7 +10,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.model.graph import attributes
-from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, is_default
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.graph.values import Dims
 from onnxreduce_cli.model.types.facts import Facts
@@ -121,7 +121,7 @@ class Intervals:
 
     def _needed(self, scope: Scope, node: NodeProto) -> list[tuple[Scope, str]]:
         """Return the inputs of a node that its rule asks about, each with its scope."""
-        if not is_default(node.domain) or node.op_type not in _RULES:
+        if _rule(node) is None:
             return []
         found = [(scope.resolve(name), name) for name in node.input if name]
         return [(owner, name) for owner, name in found if owner is not None]
@@ -132,8 +132,8 @@ class Intervals:
             return None
         constant = self._facts.constant(scope, name)
         found = None if constant is None else interval_of(constant)
-        if found is None and node is not None and is_default(node.domain):
-            rule = _RULES.get(node.op_type)
+        if found is None and node is not None:
+            rule = _rule(node)
             found = None if rule is None else rule(self._question(scope, node, name))
         if found is not None and found.within(limits):
             return found
@@ -393,6 +393,18 @@ def _pad(asked: _Question) -> Interval | None:
     return hull([asked.given[0], asked.given[2] if value else Interval(0, 0)])
 
 
+def _with_zero(asked: _Question) -> Interval | None:
+    return hull([asked.given[0], Interval(0, 0)])
+
+
+def _unique(asked: _Question) -> Interval | None:
+    """Return the interval of the elements, of their places, or of how many are equal."""
+    if asked.place == 0:
+        return asked.given[0]
+    sizes = _known_sizes(asked.dims[0])
+    return None if sizes is None else Interval(0, prod(sizes))
+
+
 def _concat(asked: _Question) -> Interval | None:
     return hull(asked.given)
 
@@ -411,6 +423,22 @@ def _constant_of_shape(asked: _Question) -> Interval | None:
 
 def _sign(asked: _Question) -> Interval | None:
     return Interval(-1, 1)
+
+
+def _label(asked: _Question) -> Interval | None:
+    """Return the interval of a classifier's labels; runtimes number some of two classes."""
+    labels = [*asked.attribute("classlabels_ints", ()), *asked.attribute("classlabels_int64s", ())]
+    return _around([-1, 1, *labels]) if labels and asked.place == 0 else None
+
+
+def _encoded(asked: _Question) -> Interval | None:
+    """Return the interval of the integers that labels are encoded as, the default among them."""
+    tensors = [attributes.find(asked.node, name) for name in ("values_tensor", "default_tensor")]
+    arrays = [numpy_helper.to_array(item.t) for item in tensors if item is not None]
+    known = [interval_of(array) for array in arrays if array.dtype.kind != "O"]
+    numbers = [asked.attribute("default_int64", -1), *asked.attribute("values_int64s", ())]
+    classes = asked.attribute("classes_strings", ())
+    return hull([_around([*numbers, len(classes)]), *known])
 
 
 #: The interval of an operator's outputs by those of its inputs.
@@ -463,6 +491,29 @@ _RULES: dict[str, _Rule] = {
     "Tile": _passed(0),
     "TopK": _top_k,
     "Transpose": _passed(0),
+    "Trilu": _with_zero,
+    "Unique": _unique,
     "Unsqueeze": _passed(0),
     "Where": _passed(1, 2),
 }
+
+#: The same for ai.onnx.ml.
+_LEARNING_RULES: dict[str, _Rule] = {
+    "ArrayFeatureExtractor": _passed(0),
+    "LabelEncoder": _encoded,
+    "LinearClassifier": _label,
+    "SVMClassifier": _label,
+    "TreeEnsembleClassifier": _label,
+}
+
+
+def _rule(node: NodeProto) -> _Rule | None:
+    """Return the rule of a node's operator, if it has one."""
+    if is_default(node.domain):
+        return _RULES.get(node.op_type)
+    return _LEARNING_RULES.get(node.op_type) if node.domain == LEARNING else None
+
+
+def is_followed(node: NodeProto) -> bool:
+    """Return whether something may be known of the outputs of a node."""
+    return _rule(node) is not None
