@@ -1,13 +1,13 @@
 """Proof that int32 holds the int64 values of a model that are to become int32.
 
 What an operator takes or makes in int64 alone stays, as `kept_dtypes` says. So do nodes that
-compute only what such inputs read, where their values are not proven: sizes of unknown dimensions
-on their way to a Reshape.
+compute only what such inputs read, such as sizes on their way to a Reshape: in int32 they would be
+cast back, and nobody would infer the shape any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,14 @@ from onnxreduce_cli.model.file.weights import data_of, stored_files
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.dtype_change import keep_option
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs
-from onnxreduce_cli.model.types.intervals import INT32, Interval, Intervals, hull, interval_of
+from onnxreduce_cli.model.types.intervals import (
+    INT32,
+    Interval,
+    Intervals,
+    hull,
+    interval_of,
+    is_followed,
+)
 from onnxreduce_cli.text import did_you_mean, quoted
 
 _INT64 = "tensor(int64)"
@@ -45,7 +52,7 @@ _MOVING = {
 _LIMITS, _INDICES = frozenset({1, 2}), frozenset({1, 2, 3, 4})
 
 #: Why nodes stay that compute what int64 inputs read.
-_FOR_SHAPES = "for shapes, not proven"
+_FOR_SHAPES = "for shapes"
 
 
 class Proof(NamedTuple):
@@ -240,28 +247,44 @@ class _Prover:
     # What stays
 
     def keep_shapes(self) -> None:
-        """Let nodes stay whose values are not proven, and read as int64 alone."""
+        """Let nodes stay that compute with sizes what is read as int64 alone, or by Slices."""
+        sizes = self._sizes()
         for scope in reversed(self._scopes):
             for node in reversed(scope.nodes):
                 if id(node) in self._keeping.nodes or not self._may_stay(node):
                     continue
                 made = [n for n in node.output if n and self._kind(scope, n) == _INT64]
                 if made and not any(self._is_read(scope, name) for name in made):
-                    if not all(self._fits(scope, name) for name in made):
+                    if {(id(scope), name) for name in made} <= sizes:
                         self._keeping.keep(scope, node, _FOR_SHAPES)
-                elif node.op_type == "Slice" and not all(self._indices_fit(scope, node)):
-                    self._keeping.keep(scope, node, _FOR_SHAPES, _INDICES)
+                elif node.op_type == "Slice":
+                    indices = set(self._integers(scope, node.input[1:]))
+                    fit = (self._fits(*index) for index in indices)
+                    if {(id(owner), name) for owner, name in indices} <= sizes and not all(fit):
+                        self._keeping.keep(scope, node, _FOR_SHAPES, _INDICES)
+
+    def _sizes(self) -> set[_Value]:
+        """Return the integers that follow from constants and from shapes."""
+        found = set(self._constants)
+        for scope in self._scopes:
+            for node in scope.nodes:
+                read = [(id(owner), name) for owner, name in self._integers(scope, node.input)]
+                given = node.op_type in ("Constant", "Shape", "Size") and is_default(node.domain)
+                if given or (read and found.issuperset(read) and self._may_stay(node)):
+                    found.update((id(scope), name) for name in node.output)
+        return found
+
+    def _integers(self, scope: Scope, names: Iterable[str]) -> Iterator[tuple[Scope, str]]:
+        """Yield the values of int64 among some that a scope reads, each with its own scope."""
+        for name in names:
+            owner = scope.resolve(name) if name else None
+            if owner is not None and self._kind(owner, name) == _INT64:
+                yield owner, name
 
     def _may_stay(self, node: NodeProto) -> bool:
         called = self._facts.calls.function_of(node) is not None
         computes = is_default(node.domain) and node.op_type != "Constant"
         return computes and not called and not any(subgraphs(node))
-
-    def _indices_fit(self, scope: Scope, node: NodeProto) -> Iterator[bool]:
-        for name in node.input[1:]:
-            owner = scope.resolve(name) if name else None
-            if owner is not None and self._kind(owner, name) == _INT64:
-                yield self._fits(owner, name)
 
     # What is not proven
 
@@ -334,23 +357,23 @@ class _Prover:
     def _widest(self, scope: Scope, name: str) -> tuple[Scope, str]:
         """Return the value, on the way to another, of which the least is known."""
         while (node := scope.producer(name)) is not None:
-            read = [(scope.resolve(item), item) for item in node.input if item]
-            wide = [
-                (owner, item)
-                for owner, item in read
-                if owner is not None
-                and self._kind(owner, item) == _INT64
-                and self._facts.constant(owner, item) is None
-                and (id(owner), item) not in self._constants
+            read = [
+                item
+                for item in self._integers(scope, node.input)
+                if self._facts.constant(*item) is None
             ]
-            if not wide or (self._intervals.of(scope, name) is None and node.op_type not in _SUMS):
-                return scope, name
-            scope, name = max(wide, key=lambda item: self._width(*item))
+            unknown = [item for item in read if self._intervals.of(*item) is None]
+            if unknown and is_followed(node):
+                scope, name = unknown[0]
+            elif read and node.op_type in _SUMS:
+                scope, name = max(read, key=lambda item: self._width(*item))
+            else:
+                break
         return scope, name
 
     def _width(self, scope: Scope, name: str) -> int:
         interval = self._intervals.of(scope, name)
-        return 1 << 64 if interval is None else interval.high - interval.low
+        return 0 if interval is None else interval.high - interval.low
 
     def _open_size(self, scope: Scope, name: str) -> str:
         """Return an input's dimension that a Shape or a Size depends on, as --dim names it."""

@@ -60,6 +60,10 @@ class KeptNode(NamedTuple):
 _ASKED, _CAST = "asked", "a Cast to or from what is kept"
 
 
+#: Inputs of which onnx's inference, or the function that defines the operator, takes int64 alone.
+_IN_INT64 = {"CenterCropPad": 1, "Pad": 3}
+
+
 class Reader(NamedTuple):
     """A node that reads a value, its scope, and which of its inputs that is."""
 
@@ -122,6 +126,22 @@ class KeptDtype:
             if (kept := self._kept(scope, node, _why(node, asked)))
         ]
         self.nodes = {id(kept.node): kept for kept in found}
+
+    def _inferred_in_int64(self, scope: Scope, node: NodeProto) -> Iterator[tuple[str, int, str]]:
+        """Yield what onnx infers or computes right in int64 alone, whatever its definition says.
+
+        It knows sizes that are computed from shapes as int64, and wants all that Range reads to be
+        of one dtype.
+        """
+        place = _IN_INT64.get(node.op_type)
+        if place is not None and place < len(node.input):
+            yield "in", place, "int64 alone is inferred"
+        if node.op_type == "Range":
+            producers = [scope.producer(name) for name in node.input]
+            computed = [item for item in producers if item and item.op_type != "Constant"]
+            if any(self._facts.constant(scope, item.output[0]) is not None for item in computed):
+                yield from (("in", place, "of sizes") for place in range(len(node.input)))
+                yield "out", 0, "of sizes"
 
     def keep(
         self, scope: Scope, node: NodeProto, why: str, inputs: Collection[int] | None = None
@@ -223,6 +243,8 @@ class KeptDtype:
         """
         if is_default(node.domain):
             yield from _fixed(scope, node, self._before, self._after)
+            if self._before == TensorProto.INT64:
+                yield from self._inferred_in_int64(scope, node)
         elif self._before == TensorProto.INT64 and self._facts.calls.function_of(node) is None:
             for side, names in (("in", node.input), ("out", node.output)):
                 yield from ((side, place, node.domain) for place in range(len(names)))
