@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import gc
-import json
 import os
 import platform
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import (
@@ -22,8 +19,6 @@ from benchmarks import (
     verifying,
 )
 from benchmarks.cases import cases
-from benchmarks.contenders import prepare
-from onnxreduce_cli.cli.program import COLLECTED_AFTER
 
 #: Benchmarks that are no comparison of converters, and print what they find.
 OTHERS = {
@@ -37,30 +32,17 @@ OTHERS = {
 }
 
 
-def measure(key: str, name: str, source: str, target: str) -> None:
-    """What a process does that is started for one thing: make the model, or be a contender."""
-    case = cases()[key]
-    if name == "make":
-        case.make(source)
-        return
-    prepare(case.contenders[name])
-    # As the command does; here for all alike.
-    gc.set_threshold(COLLECTED_AFTER)
-    print(json.dumps(asdict(harness.measured(case.contenders[name], source, target))))
-
-
 def main() -> None:
     found = cases()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join([*found, *OTHERS])}; default all")
     parser.add_argument("--folder", help="where the models are put; several gigabytes")
-    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--make", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.measure:
-        measure(*options.measure)
+    if options.make:
+        key, path = options.make
+        found[key].make(path)
         return
-    # What is installed is compiled once, not each time that it is imported.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     unknown = set(options.names) - {*found, *OTHERS}
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
@@ -68,7 +50,7 @@ def main() -> None:
     for key, case in found.items():
         if not options.names or key in options.names:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-                print(harness.table(case.title, harness.run(case, key, Path(folder))), flush=True)
+                print(harness.run(case, key, Path(folder)), flush=True)
             print(flush=True)
     for key, other in OTHERS.items():
         if not options.names or key in options.names:

@@ -1,95 +1,99 @@
-"""What the benchmarks measure, by name; the sizes that the name's number says."""
+"""What the benchmarks measure, by name."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 from benchmarks import large_models, models
-from benchmarks.contenders import (
-    command,
-    converters,
-    copy,
-    cpp_converter_down,
-    down,
-    down_checked,
-    inspect,
-    load_and_save,
-    onnxreduce,
-    onnxreduce_checked,
-    plan,
-    unchecked_command,
-)
+from benchmarks.contenders import COPY, contenders, onnxreduce
 from benchmarks.harness import Case
+
+
+class Graph(NamedTuple):
+    """An export that is repeated, its opset, and the opsets that it is converted to."""
+
+    title: str
+    path: str
+    opset: int
+    targets: tuple[int, ...]
+
+
+GRAPHS = {
+    "swin": Graph("Swin", "exports/dyn_swin", 20, (13, 28)),
+    "ts-swin": Graph("Swin by TorchScript", "exports/ts_swin", 17, (13,)),
+    "vit": Graph("ViT", "exports/dyn_vit", 20, (13,)),
+    "bert": Graph("BERT", "models/ts_bert_13", 13, (11, 18)),
+    "reductions": Graph("15 reductions", "exports/dyn_reductions", 20, (13,)),
+}
+
+#: How many nodes repeated exports have.
+COUNTS = (3_000, 30_000, 300_000)
+
+#: A runtime that takes the opset named behind it.
+_RUNTIME, _ITS_OPSET = "onnxruntime==1.8", 14
 
 
 def cases() -> dict[str, Case]:
     """Every case, by the name that the command line knows it by."""
-    found = {
-        f"nodes-{count}": Case(
-            f"{count:,} nodes, opset 13 to 18",
-            partial(models.many_nodes, count=count),
-            converters(slow=count <= 100_000),
-            rounds=5 if count <= 100_000 else 2,
-        )
-        for count in (10_000, 100_000, 1_000_000)
-    }
-    found["down-100000"] = Case(
-        "100,000 nodes, opset 18 to 13",
-        partial(models.many_nodes, count=100_000, opset=18),
+    found = {}
+    for key, graph in GRAPHS.items():
+        for target in graph.targets:
+            for count in COUNTS:
+                found[f"{key}-{target}-{count}"] = Case(
+                    f"{graph.title}, {count:,} nodes, opset {graph.opset} to {target}",
+                    partial(models.repeated, export=graph.path, count=count),
+                    contenders(target, up=target > graph.opset, slow=count < COUNTS[-1]),
+                    rounds=5 if count < COUNTS[-1] else 1,
+                )
+    found["for"] = Case(
+        f"Swin, 30,000 nodes, opset 20 to {_ITS_OPSET}",
+        partial(models.repeated, export=GRAPHS["swin"].path, count=30_000),
         {
-            "onnx.load + onnx.save": load_and_save,
-            "onnxreduce --no-check": down,
-            "onnxreduce": down_checked,
-            "onnx.version_converter": cpp_converter_down,
+            f"--opset {_ITS_OPSET}": onnxreduce("--opset", str(_ITS_OPSET)),
+            f"--for {_RUNTIME}": onnxreduce("--for", _RUNTIME),
         },
     )
-    for count in (10_000, 100_000):
-        found[f"inspect-{count}"] = Case(
-            f"`inspect` of {count:,} nodes of opset 13",
-            partial(models.many_nodes, count=count),
-            {"one plan, to 18": plan, "inspect": inspect},
+    for target in (13, 23):
+        found[f"llm-{target}"] = Case(
+            f"60 layers of a language model in float16, opset 18 to {target}",
+            models.language_model,
+            contenders(target, up=target > models.LANGUAGE_OPSET),
         )
     found["functions"] = Case(
         "10,000 functions, opset 13 to 18",
         partial(models.many_functions, count=10_000),
-        converters(slow=False),
+        contenders(18, up=True, slow=False),
         rounds=3,
     )
     found["nested"] = Case(
-        "30 levels of If, opset 13 to 18", partial(models.nested, levels=30), converters(), rounds=3
+        "30 levels of If, opset 13 to 18",
+        partial(models.nested, levels=30),
+        contenders(18, up=True),
+        rounds=3,
     )
     found["inline"] = Case(
         "1.5 GB of inline weights, opset 13 to 18",
         partial(large_models.inline, megabytes=1500),
-        {
-            "cp": copy,
-            **converters(),
-            "onnxreduce, start-up included": command,
-            "onnxreduce --no-check, start-up included": unchecked_command,
-        },
+        {**contenders(18, up=True), "cp": COPY},
         rounds=3,
     )
+    outside = {
+        "cp of the graph": COPY,
+        "onnxreduce --no-check": onnxreduce("--opset", "18", "--no-check"),
+        "onnxreduce": onnxreduce("--opset", "18"),
+    }
     for gigabytes in (20, 200):
         found[f"tables-{gigabytes}"] = Case(
             f"{gigabytes} GB of external data (sparse) in 40 files, opset 13 to 18, same folder",
             partial(large_models.tables, gigabytes=gigabytes),
-            {
-                "cp of the graph": copy,
-                "onnxreduce --no-check": onnxreduce,
-                "onnxreduce": onnxreduce_checked,
-                "onnxreduce, start-up included": command,
-            },
+            outside,
             rounds=3,
         )
     found["external"] = Case(
         "20 GB of external data (sparse), opset 13 to 18, same folder",
         partial(large_models.external, gigabytes=20),
-        {
-            "cp of the graph": copy,
-            "onnxreduce --no-check": onnxreduce,
-            "onnxreduce": onnxreduce_checked,
-            "onnxreduce, start-up included": command,
-        },
+        outside,
         rounds=3,
     )
     return found

@@ -1,167 +1,163 @@
-"""Measuring: each run in a process of its own, the contenders in turns, the least of all rounds.
+"""Measuring whole commands, starting up included: in turns, each in a process of its own.
 
-Turns, so that whatever else the machine does hits all alike; a process each, so that peak memory is
-the contender's own. What is measured is the work from file to file: imports are made before; or
-whole commands, starting up included.
+Turns, so that whatever else the machine does hits all alike: each ratio is the median of those
+within a turn, to the first command. Times are of processors, so that they do not wait for others.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
-import resource
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
-#: Reads the file at the first path and writes the second.
-Work = Callable[[str, str], None]
+#: What stands for the file that a command reads, and for that which it writes.
+SOURCE, TARGET = "{source}", "{target}"
+
+#: The command as its users start it.
+PROGRAM = str(Path(sys.executable).with_name("onnxreduce"))
+
+#: Linux's PR_SET_CHILD_SUBREAPER: what a command leaves behind becomes this process's child.
+_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a run took: seconds of wall and CPU time, megabytes of resident memory at most."""
+    """What a run took: seconds of wall and CPU time, megabytes of its largest process."""
 
     wall: float
     cpu: float
     memory: float
 
+    def to(self, other: Figures) -> Figures:
+        """The ratios to those of another run."""
+        return Figures(self.wall / other.wall, self.cpu / other.cpu, self.memory / other.memory)
+
     @staticmethod
-    def least(runs: Sequence[Figures]) -> Figures:
+    def joined(runs: Sequence[Figures], how: Callable[[Iterator[float]], float]) -> Figures:
         return Figures(
-            min(run.wall for run in runs),
-            min(run.cpu for run in runs),
-            min(run.memory for run in runs),
+            how(run.wall for run in runs),
+            how(run.cpu for run in runs),
+            how(run.memory for run in runs),
         )
 
 
 @dataclass(frozen=True)
 class Case:
-    """One table: several contenders at the same work.
+    """One table: several commands at the same work.
 
     Attributes:
         title: what is done.
         make: writes the model that is worked on to a path.
-        contenders: by name; the first is what the others are compared with.
+        commands: by name; the first is what the others are compared with.
         rounds: how often each has its turn.
     """
 
     title: str
     make: Callable[[str], None]
-    contenders: dict[str, Work]
+    commands: Mapping[str, Sequence[str]]
     rounds: int = 5
 
 
-def measured(work: Work, source: str, target: str) -> Figures:
-    """Run a contender in this process."""
-    # Writing over a file takes some longer than writing a new one.
-    Path(target).unlink(missing_ok=True)
-    start, cpu = time.perf_counter(), _cpu()
-    work(source, target)
-    return Figures(time.perf_counter() - start, _cpu() - cpu, _peak_memory())
-
-
-def run(case: Case, key: str, folder: Path) -> dict[str, Figures | None]:
-    """The figures of each contender; None for one that fails on the model.
-
-    Args:
-        case: what to measure.
-        key: what `python -m benchmarks --measure` knows the case by.
-        folder: where the model and what is made of it may be.
-    """
+def run(case: Case, key: str, folder: Path) -> str:
+    """Measure a case, whose model is made by a process that knows it by `key`; return a table."""
     source, target = folder / "model.onnx", folder / "out.onnx"
-    _spawn(key, "make", source, target)
-    found: dict[str, list[Figures] | None] = {name: [] for name in case.contenders}
-    for _ in range(case.rounds):
-        for name, runs in found.items():
-            if runs is None:
-                continue
-            shown = _spawn(key, name, source, target)
-            if shown is None:
-                found[name] = None
-            else:
-                runs.append(Figures(**json.loads(shown)))
-    return {name: runs and Figures.least(runs) for name, runs in found.items()}
-
-
-def _spawn(*arguments: object) -> str | None:
-    """What a new process says that does one thing; None if it fails."""
-    command = [sys.executable, "-m", "benchmarks", "--measure", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
-    if done.returncode:
-        print(f"    {arguments[1]} failed: {done.stderr.strip()[-200:]}", file=sys.stderr)
-        return None
-    return done.stdout.splitlines()[-1] if done.stdout else ""
-
-
-#: The command as its users start it.
-PROGRAM = str(Path(sys.executable).with_name("onnxreduce"))
-
-
-def least(commands: Sequence[Sequence[str]], target: str, rounds: int) -> list[float]:
-    """What whole commands take at least, in seconds of the clock.
-
-    Not of processors: nobody is told what the copy of `convert` took that checks, as that is not
-    waited for. The commands run in the folder of the target, which should be in no project, as
-    they read the settings of one. A first turn does not count, in which modules are compiled, and
-    what they become is kept even where the environment says that Python should not.
-
-    Args:
-        commands: the commands.
-        target: a file that some of them write; it is removed before each.
-        rounds: how often each has its turn.
-    """
-    for command in commands:
-        _took(command, target)
-    runs = [[_took(command, target) for command in commands] for _ in range(rounds)]
-    return [min(own) for own in zip(*runs, strict=True)]
-
-
-def _took(command: Sequence[str], target: str) -> float:
-    # `convert` waits for the disk before a file takes the place of another; onnx does not.
-    Path(target).unlink(missing_ok=True)
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, env=kept, cwd=Path(target).parent)
-    return time.perf_counter() - start
-
-
-def table(title: str, found: dict[str, Figures | None]) -> str:
-    """The figures as a table in Markdown, and their ratios to the first contender's."""
+    make = [sys.executable, "-m", "benchmarks", "--make", key, str(source)]
+    subprocess.run(make, check=True, cwd=Path(__file__).parents[1])
+    commands = {
+        name: [part.format(source=source, target=target) for part in command]
+        for name, command in case.commands.items()
+    }
+    found = measured([*commands.values()], target, case.rounds)
     lines = [
-        f"| {title} | wall s | CPU s | peak MB | wall | CPU | memory |",
+        f"| {case.title} | wall s | CPU s | peak MB | wall | CPU | memory |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    base = next(figures for figures in found.values() if figures is not None)
-    for name, figures in found.items():
-        if figures is None:
+    for name, runs in zip(commands, found, strict=True):
+        if not runs:
             lines.append(f"| {name} | fails | | | | | |")
             continue
-        ratios = (figures.wall / base.wall, figures.cpu / base.cpu, figures.memory / base.memory)
+        own = Figures.joined(runs, min)
+        to = Figures.joined(
+            [run.to(base) for run, base in zip(runs, found[0], strict=True)], statistics.median
+        )
         lines.append(
-            f"| {name} | {figures.wall:.2f} | {figures.cpu:.2f} | {figures.memory:.0f} | "
-            + " | ".join(f"{ratio:.2f}" for ratio in ratios)
-            + " |"
+            f"| {name} | {own.wall:.2f} | {own.cpu:.2f} | {own.memory:.0f} | "
+            f"{to.wall:.2f} | {to.cpu:.2f} | {to.memory:.2f} |"
         )
     return "\n".join(lines)
 
 
-def _cpu() -> float:
-    own, others = (
-        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+def measured(
+    commands: Sequence[Sequence[str]], target: Path, rounds: int
+) -> list[Sequence[Figures]]:
+    """Run commands in turns; return the figures of each, none where it fails.
+
+    They run in the folder of the target, which should be in no project, as they read the settings
+    of one. The target is removed before each: a file that takes the place of another is waited for.
+    """
+    # Not here: the memory of a process that starts another counts as that one's, and here is much.
+    call = [sys.executable, __file__, json.dumps([commands, str(target), rounds])]
+    done = subprocess.run(call, check=True, stdout=subprocess.PIPE)
+    return [[Figures(*run) for run in runs] for runs in json.loads(done.stdout)]
 
 
-def _peak_memory() -> float:
-    """In megabytes; of this process since it began, where the system tells, or of its children."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-    except OSError:
-        return max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
-    return max(children, int(line.split()[1]) / 1024)
+def _run_in_turns(
+    commands: Sequence[Sequence[str]], target: Path, rounds: int
+) -> list[Sequence[Figures]]:
+    # What is installed is compiled once, not each time that it is imported.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    found: list[list[Figures] | None] = [[] for _ in commands]
+    for _ in range(rounds):
+        for place, command in enumerate(commands):
+            runs = found[place]
+            if runs is not None:
+                target.unlink(missing_ok=True)
+                figures = _measured(command, target.parent, kept)
+                found[place] = None if figures is None else [*runs, figures]
+    return [runs or () for runs in found]
+
+
+def _measured(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> Figures | None:
+    with tempfile.TemporaryFile() as errors:
+        start = time.perf_counter()
+        started = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=errors, env=environment, cwd=folder
+        )
+        _, status, usage = os.wait4(started.pid, 0)
+        wall = time.perf_counter() - start
+        started.returncode = os.waitstatus_to_exitcode(status)
+        if started.returncode:
+            errors.seek(0)
+            print(f"{command} failed: {errors.read()[-200:].decode()}", file=sys.stderr)
+    # `convert` does not wait for the copy of itself that checks.
+    usages = [usage, *_left_behind()]
+    if started.returncode:
+        return None
+    cpu = sum(item.ru_utime + item.ru_stime for item in usages)
+    return Figures(wall, cpu, max(item.ru_maxrss for item in usages) / 1024)
+
+
+def _left_behind() -> Iterator[os.struct_rusage]:  # type: ignore[name-defined]
+    """What the processes took that a command did not wait for."""
+    while True:
+        try:
+            yield os.wait4(-1, 0)[2]
+        except ChildProcessError:
+            return
+
+
+if __name__ == "__main__":
+    _commands, _target, _rounds = json.loads(sys.argv[1])
+    _found = _run_in_turns(_commands, Path(_target), _rounds)
+    print(json.dumps([[*map(astuple, runs)] for runs in _found]))

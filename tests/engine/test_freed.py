@@ -12,14 +12,14 @@ from contextlib import suppress
 
 import onnx
 import pytest
-from onnx import ModelProto
 
 import onnxreduce_cli
-from benchmarks.models import many_functions, many_nodes
+from benchmarks.models import many_functions
 from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.types.facts import Facts
 from tests.exports import EXPORTS
+from tests.support import several_times
 
 NAMES = ("dyn_sampled", "dyn_swin", "ts_nms", "ts_indices", "ts_reductions")
 
@@ -69,9 +69,9 @@ def test_inspected(name: str, left: list[weakref.ref[Facts]]) -> None:
 
 
 def test_alike_nodes_and_functions(tmp_path, left: list[weakref.ref[Facts]]) -> None:
-    for make in (many_nodes, many_functions):
-        make(str(tmp_path / "m.onnx"), 100)
-        found: ModelProto = onnx.load(tmp_path / "m.onnx")
+    many_functions(str(tmp_path / "m.onnx"), 100)
+    repeated = several_times(onnx.load(EXPORTS / "ts_reductions.onnx"), 5)
+    for found in (repeated, onnx.load(tmp_path / "m.onnx")):
         onnxreduce_cli.convert(found, 18, in_place=True)
         onnxreduce_cli.convert(found, 13)
     assert is_all_freed(left)
