@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -31,7 +33,7 @@ _PAGE = """<!doctype html>
 <body>
 <noscript>This page needs JavaScript to show what it holds.</noscript>
 <main id="report"></main>
-<script type="application/json" id="data">{data}</script>
+<script type="{kind}" id="data">{data}</script>
 <script>
 {layout}</script>
 <script>
@@ -53,16 +55,23 @@ def page(found: Mapping[str, Any], pictures: Sequence[ModelPicture | None]) -> s
         (folder / name).read_text(encoding="utf-8")
         for name in ("page.css", "dagre.LICENSE", "dagre.min.js", "page.js")
     )
-    # Without "<" no text of a model can end the script element that holds the data.
-    text = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    text = json.dumps(data, allow_nan=False)
+    many = len(found.get("models", ())) > 1
     return _PAGE.format(
         policy=_POLICY,
         command=found["command"],
         style=style,
-        data=text,
+        kind="application/gzip" if many else "application/json",
+        # Without "<" no text of a model can end the script element that holds the data.
+        data=_packed(text) if many else text.replace("<", "\\u003c"),
         layout=f"/*\n{licence}*/\n{layout}",
         script=script,
     )
+
+
+def _packed(text: str) -> str:
+    """Return a text compressed, as browsers unpack it: a tenth, where there are many models."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _cut(value: Any) -> Any:

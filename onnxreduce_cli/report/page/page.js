@@ -1,6 +1,6 @@
 "use strict";
 /* Shows the report that the page holds. Text of a model only ever becomes text: see `make`. */
-const data = JSON.parse(document.getElementById("data").textContent);
+let data;
 const SVG = "http://www.w3.org/2000/svg";
 const SHOWN = 200;
 
@@ -35,16 +35,49 @@ function bytes(value) {
   return `${at ? value.toFixed(1) : number(value)} ${units[at]}`;
 }
 const card = (title, value) => make("div", {class: "card"}, make("span", {}, title), make("b", {}, value));
-function table(heads, rows) {
+/* A table in a frame of its own, which scrolls where it is wider than the screen. */
+const table = (heads, rows) => make("div", {class: "frame"}, bareTable(heads, rows));
+function bareTable(heads, rows) {
   const counts = heads.map((_, at) => rows.some((row) => typeof row[at] === "number"));
   const cell = (tag, item, at) => {
-    if (counts[at] && !(item instanceof Node)) return make(tag, {class: "num"}, number(item));
+    const head = {"data-head": heads[at] ? `${heads[at]}: ` : ""};
+    if (counts[at] && !(item instanceof Node)) return make(tag, {...head, class: "num"}, number(item));
     const text = item instanceof Node ? item.textContent : item;
-    return make(tag, text.length <= 26 ? {class: "brief"} : {}, item);
+    return make(tag, text.length <= 26 ? {...head, class: "brief"} : head, item);
   };
   return make("table", {},
     make("thead", {}, make("tr", {}, heads.map((head, at) => make("th", counts[at] ? {class: "num", scope: "col"} : {scope: "col"}, head)))),
     make("tbody", {}, rows.map((row) => make("tr", {}, row.map((item, at) => cell("td", item, at))))));
+}
+/* A table of models that is filtered by a text and sorted by a column. */
+function filtered(heads, rows, onFilter) {
+  const shown = bareTable(heads, rows);
+  const lines = [...shown.tBodies[0].rows];
+  const keys = rows.map((row) => row.map((item) => item instanceof Node ? item.textContent : item));
+  const told = make("p", {class: "dim", role: "status"});
+  const look = () => {
+    const wanted = filter.value.trim().toLowerCase();
+    const found = keys.map((row) => row.join(" ").toLowerCase().includes(wanted));
+    lines.forEach((line, at) => { line.hidden = !found[at]; });
+    onFilter(found);
+    told.textContent = wanted ? `${counted(found.filter(Boolean).length, "model")} of ${number(rows.length)}` : "";
+  };
+  const filter = make("input", {type: "search", placeholder: "Filter by name, result or reason", "aria-label": "Filter models", input: look});
+  [...shown.tHead.rows[0].cells].forEach((head, at) => {
+    if (!heads[at]) return;
+    const sort = () => {
+      const way = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+      [...shown.tHead.rows[0].cells].forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", way === 1 ? "ascending" : "descending");
+      const order = rows.map((_, index) => index).sort((a, b) => {
+        const [first, second] = [keys[a][at], keys[b][at]];
+        return way * (typeof first === "number" && typeof second === "number" ? first - second : String(first).localeCompare(String(second), "en", {numeric: true}));
+      });
+      shown.tBodies[0].append(...order.map((index) => lines[index]));
+    };
+    head.replaceChildren(make("button", {class: "sort", type: "button", click: sort}, heads[at]));
+  });
+  return [filter, told, make("div", {class: "frame sorted"}, shown)];
 }
 function part(title, ...content) {
   const found = content.flat().filter(Boolean);
@@ -54,7 +87,7 @@ function badge(text, kind) { return make("span", {class: `badge ${kind}`}, text)
 function notes(lines) { return lines.length ? make("ul", {class: "notes"}, lines.map((line) => make("li", {}, line))) : null; }
 
 /* Drawings of changes */
-function draw(nodes, constants) {
+function draw(nodes, constants, label) {
   const graph = new dagre.graphlib.Graph({multigraph: true});
   graph.setGraph({rankdir: "TB", nodesep: 22, ranksep: 30, marginx: 12, marginy: 12});
   graph.setDefaultEdgeLabel(() => ({}));
@@ -90,8 +123,7 @@ function draw(nodes, constants) {
     ...graph.edges().flatMap((edge) => graph.edge(edge).points.map((point) => point.x))];
   const left = Math.min(...reach) - 10, size = {width: Math.max(...reach) + 10 - left, height: graph.graph().height};
   const marker = `arrow${draw.count = (draw.count || 0) + 1}`;
-  const picture = make("svg", {viewBox: `${left} 0 ${size.width} ${size.height}`, width: size.width, height: size.height, role: "img",
-    style: `min-width: ${Math.min(size.width, Math.max(300, size.width * 0.7))}px`},
+  const picture = make("svg", {viewBox: `${left} 0 ${size.width} ${size.height}`, width: size.width, height: size.height, role: "img", "aria-label": label},
     make("defs", {}, make("marker", {id: marker, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto"},
       make("path", {d: "M0 0 8 4 0 8z"}))));
   graph.edges().forEach((edge) => {
@@ -117,9 +149,25 @@ function draw(nodes, constants) {
   });
   return picture;
 }
+/* A drawing that fits its frame at first, with buttons that make it larger and smaller. */
+function zoomed(title, picture) {
+  const full = Number(picture.getAttribute("width"));
+  const pane = make("div", {class: "pane", tabindex: "0", role: "group", "aria-label": `Drawing, ${title}`}, picture);
+  const zoom = (by) => {
+    const next = by ? Math.min(full * 4, Math.max(120, picture.getBoundingClientRect().width * by)) : 0;
+    picture.style.maxWidth = next ? "none" : "";
+    picture.style.width = next ? `${next}px` : "";
+  };
+  const button = (text, name, by) => make("button", {class: "zoom", type: "button", "aria-label": `${name} the drawing, ${title}`, title: name, click: () => zoom(by)}, text);
+  return make("figure", {}, make("figcaption", {}, make("span", {}, title), make("span", {class: "zooms"}, button("−", "Shrink", 0.8), button("+", "Enlarge", 1.25), button("fit", "Fit", 0))), pane);
+}
 function sides(drawing) {
-  const side = (title, nodes) => make("figure", {}, make("figcaption", {}, short(title, 60)),
-    nodes.length ? draw(nodes, drawing.constants) : make("p", {class: "dim nothing"}, "nothing"));
+  const side = (title, nodes) => {
+    if (!nodes.length) return make("figure", {}, make("figcaption", {}, short(title, 60)), make("p", {class: "dim nothing"}, "nothing"));
+    const own = nodes.filter((node) => node.part !== "around");
+    const label = `${short(title, 60)}: ${own.map((node) => `${node.op_type} ${short(node.name, 60)}`).join(", ") || "no node"}; around: ${counted(nodes.length - own.length, "node")}`;
+    return zoomed(short(title, 60), draw(nodes, drawing.constants, label));
+  };
   return [
     make("div", {class: "sides"}, side(drawing.titles[0], drawing.before), side(drawing.titles[1], drawing.after)),
     drawing.left_out ? make("p", {class: "dim"}, `${counted(drawing.left_out, "node")} more are not drawn.`) : null,
@@ -127,12 +175,15 @@ function sides(drawing) {
 }
 const VERDICTS = {"bit-exact": "good", "within tolerance": "good", "failed": "bad", "not checked": "warn"};
 function siteHead(item) {
-  const {drawing, check} = item;
+  const {drawing, check, alike} = item;
   const place = drawing.scope ? ` in ${drawing.scope}` : "";
   return [
     make("h3", {}, `${drawing.op_type} `, make("span", {class: "mono dim"}, short(drawing.node + place, 160)),
       check ? badge(check.verdict, VERDICTS[check.verdict]) : null),
     check && check.sites > 1 ? make("p", {class: "dim"}, `${counted(check.sites - 1, "more node")} like it`) : null,
+    alike.length > 1 ? make("details", {}, make("summary", {}, `${counted(alike.length, "node")} converted in this way`),
+      make("ul", {class: "mono alike"}, alike.slice(0, SHOWN).map((name) => make("li", {}, short(name, 160))),
+        alike.length > SHOWN ? make("li", {}, `and ${number(alike.length - SHOWN)} more`) : null)) : null,
     check && check.reason ? make("p", {class: VERDICTS[check.verdict]}, check.reason) : null,
     check && check.errors && !check.errors.bit_exact ? table(["elements", "largest error", "relative", "ULP", "beyond the tolerance"],
       [[check.errors.count, brief(check.errors.max_abs), brief(check.errors.max_rel), check.errors.max_ulp ?? "–", check.errors.mismatches]]) : null,
@@ -141,12 +192,20 @@ function siteHead(item) {
 function sitesPart(drawings, checks, changes) {
   if (!drawings.length) return null;
   const told = new Map(changes.map((change) => [`${change.scope}\n${change.node}`, change.summary]));
+  const same = new Map();
+  for (const change of changes) {
+    if (!same.has(change.summary)) same.set(change.summary, []);
+    same.get(change.summary).push(change.scope ? `${change.node} in ${change.scope}` : change.node);
+  }
   const became = ({scope, node, op_type, before, after}) => {
     const made = after.filter((item) => item.part === "new").map((item) => item.op_type).join(", ");
     return told.get(`${scope}\n${node}`) || (made ? before.some((item) => item.part === "old") ? `${op_type} → ${made}` : `${op_type} added` : `${op_type} removed`);
   };
   const found = new Map((checks ? checks.each : []).map((check) => [`${check.scope}\n${check.node}`, check]));
-  const items = drawings.map((drawing) => ({drawing, check: found.get(`${drawing.scope}\n${drawing.node}`)}));
+  const items = drawings.map((drawing) => {
+    const key = `${drawing.scope}\n${drawing.node}`;
+    return {drawing, check: found.get(key), alike: same.get(told.get(key)) || []};
+  });
   const order = {"failed": 0, "not checked": 1};
   items.sort((a, b) => (order[a.check?.verdict] ?? 2) - (order[b.check?.verdict] ?? 2));
   const shown = make("div", {class: "shown", "aria-live": "polite"});
@@ -238,7 +297,7 @@ function verifiedPart(report, drawings) {
 }
 
 /* The whole model: a tree that is built as far as it is unfolded, and a search */
-function nodesPart(picture) {
+function nodesPart(picture, files) {
   if (!picture || !picture.nodes.length) return null;
   const nodes = picture.nodes;
   const root = {names: new Map(), nodes: [], count: 0, marked: 0};
@@ -307,9 +366,27 @@ function nodesPart(picture) {
     some(found, (node) => row(node, true), results);
   }
   return part(`All ${counted(nodes.length, "node")}`,
-    make("p", {class: "dim"}, "Folded by the modules that the exporter noted, or by the nodes' names. To see the graph as a whole open the model in ",
-      make("a", {href: "https://netron.app", rel: "noreferrer"}, "Netron"), "."),
+    make("p", {class: "dim"}, "Folded by the modules that the exporter noted, or by the nodes' names."),
+    make("details", {}, make("summary", {}, "See the graph as a whole"), make("p", {class: "dim"},
+      "This page holds what changed, not the model. Netron, a free viewer, draws whole models: go to ",
+      make("a", {href: "https://netron.app", rel: "noreferrer"}, "netron.app"), " (which needs a network, unlike this page), choose Open Model, and name the file there",
+      files.length ? ": " : ". ", files.flatMap((name, at) => [at ? " or " : "", make("code", {}, short(name, 160))]), files.length ? ". " : "",
+      "It is read in your browser, and sent nowhere. Netron finds a node by the name that stands here.")),
     search, told, results, tree);
+}
+
+/* How the report came to be */
+function filesPart(files) {
+  return part("Files", files.length ? table(["file", "", "size", "SHA-256"], files.map((file) => [short(file.path, 200), file.role, bytes(file.size), make("code", {}, file.sha256)])) : null);
+}
+function callPart() {
+  const {call} = data;
+  const value = (item) => typeof item === "string" ? item : JSON.stringify(item);
+  const given = Object.entries(call.options).map(([name, item]) => [name, short(value(item), 300)]);
+  return part("How this report came to be",
+    make("p", {class: "mono"}, short(["onnxreduce", ...call.arguments].join(" "), 2000)),
+    make("p", {class: "dim"}, `begun ${call.started}, took ${call.seconds.toFixed(1)} s; ${Object.entries(call.versions).map((item) => item.join(" ")).join(", ")}`),
+    given.length ? make("details", {}, make("summary", {}, "All options, as they were set or are by default"), table(["option", "value"], given)) : null);
 }
 
 /* Commands */
@@ -340,7 +417,8 @@ function modelSection(model, picture, heading) {
     part("What changed, by operator", changed),
     sitesPart(picture ? picture.drawings : [], model.checks, plan ? plan.changes : []),
     verifiedPart(model.verified, []),
-    nodesPart(picture));
+    nodesPart(picture, [model.source, model.target].filter((name) => name && name !== "-")),
+    filesPart(model.files));
 }
 function convert() {
   const many = data.models.length > 1;
@@ -348,20 +426,34 @@ function convert() {
   data.models.forEach((model) => states.set(model.state, (states.get(model.state) || 0) + 1));
   const head = make("header", {}, make("h1", {}, data.dry_run ? "Plan of a conversion" : "Conversion", many ? ` of ${data.models.length} models` : ""));
   if (!many) return [head, modelSection(data.models[0], data.pictures[0], "p")];
+  /* Those that failed come first. */
+  const order = data.models.map((_, at) => at).sort((a, b) => Number(data.models[a].exit_code === 0) - Number(data.models[b].exit_code === 0));
+  const whole = order.map((at) => {
+    const model = data.models[at], inside = make("div", {});
+    const found = make("details", {id: `model${at}`, toggle: () => { if (found.open && !inside.childElementCount) inside.append(modelSection(model, data.pictures[at], "p")); }},
+      make("summary", {}, short(model.source, 160), badge(model.state, model.exit_code ? "bad" : "good")), inside);
+    return found;
+  });
   const jump = (at) => make("a", {href: `#model${at}`, click: () => { document.getElementById(`model${at}`).open = true; }}, short(data.models[at].source, 120));
   return [head,
     make("div", {class: "cards"}, [...states].map(([state, many]) => card(state, number(many)))),
-    table(["model", "result", "opset", "changed", ""], data.models.map((model, at) => [jump(at), make("span", {class: model.exit_code ? "bad" : "good"}, model.state),
-      model.plan ? `${model.plan.source ?? "none"} → ${model.plan.target}` : "–", model.plan ? model.plan.changes.length : "–",
-      short(model.problem ? model.problem.message.split("\n")[0] : model.checks ? model.checks.summary : "", 200)])),
+    ...filtered(["model", "result", "opset", "changed", "why, or how it was checked"], order.map((at) => {
+      const model = data.models[at];
+      return [jump(at), make("span", {class: model.exit_code ? "bad" : "good"}, model.state),
+        model.plan ? `${model.plan.source ?? "none"} → ${model.plan.target}` : "–", model.plan ? model.plan.changes.length : "–",
+        short(reason(model), 200)];
+    }), (found) => whole.forEach((item, at) => { item.hidden = !found[at]; })),
     part("What is in the way, in all", blockersTable(data.models.flatMap((model) => model.problem ? model.problem.blockers : []))),
     part("What changed, by operator, in all", changesTable(data.models.flatMap((model) => model.plan ? model.plan.changes : []))),
-    part("Each model", data.models.map((model, at) => {
-      const inside = make("div", {});
-      const found = make("details", {id: `model${at}`, toggle: () => { if (found.open && !inside.childElementCount) inside.append(modelSection(model, data.pictures[at], "p")); }},
-        make("summary", {}, short(model.source, 160), badge(model.state, model.exit_code ? "bad" : "good")), inside);
-      return found;
-    }))];
+    part("Each model", whole)];
+}
+/* Why a model failed, without a line that only announces it, or how it was checked. */
+function reason(model) {
+  if (!model.problem) return model.checks ? model.checks.summary : "";
+  const [first] = model.problem.blockers;
+  if (first) return `${first.op_type} node ${first.node}: ${first.reason}`;
+  const lines = model.problem.message.split("\n");
+  return lines.length > 1 && lines[0].endsWith(":") ? lines[1] : lines[0];
 }
 function inspected() {
   const {found, contents: held} = data;
@@ -390,7 +482,7 @@ function inspected() {
     part("Runtimes that take it", runtimes.length ? table(["how", "runtimes"], runtimes) : null),
     data.blocked.map((item) => part(`What is in the way of opset ${spans(item.opsets)}`, blockersTable(item.blockers))),
     part("Operators", operators.length ? table(["operator", "nodes"], operators) : null),
-    nodesPart(data.pictures[0])];
+    nodesPart(data.pictures[0], [data.model])];
 }
 function diffed() {
   const ways = [...data.imports, ...data.model, ...data.inputs.map((item) => ({...item, name: `input ${item.name}`})), ...data.outputs.map((item) => ({...item, name: `output ${item.name}`})),
@@ -406,15 +498,26 @@ function diffed() {
     sitesPart(data.pictures[0].drawings, null, data.changes),
     part("Nodes that only one has", nodes.length ? table(["", "operator", "node"], nodes.slice(0, SHOWN).map(([what, item]) => [what, item.op_type, short(item.node, 120)])) : null),
     part("What else differs", ways.length ? table(["what", "before", "after"], ways.slice(0, SHOWN).map((item) => [short(item.scope ? `${item.name} in ${item.scope}` : item.name, 120), short(item.before || "–", 120), short(item.after || "–", 120)])) : null),
-    nodesPart(data.pictures[0])];
+    nodesPart(data.pictures[0], [data.a, data.b])];
 }
 function verified() {
   return [make("header", {}, make("h1", {}, "Verification", badge(...verdictOf(data))), make("p", {class: "mono"}, [data.a, data.b].filter(Boolean).map((name) => short(name, 120)).join(" and "))),
-    verifiedPart(data, data.pictures[0].drawings), nodesPart(data.pictures[0])];
+    verifiedPart(data, data.pictures[0].drawings), nodesPart(data.pictures[0], [data.a, data.b].filter(Boolean))];
 }
 function failed() {
   return [make("header", {}, make("h1", {}, `onnxreduce ${data.command}`, badge(data.problem.state, "bad"))), make("p", {class: "bad mono"}, data.problem.message)];
 }
-const shown = data.problem ? failed() : {convert, inspect: inspected, diff: diffed, verify: verified}[data.command]();
-document.getElementById("report").append(...shown.flat(2).filter(Boolean),
-  make("footer", {class: "dim"}, make("p", {}, `onnxreduce ${data.onnxreduce}, onnx ${data.onnx}`)));
+function show(found) {
+  data = found;
+  const shown = data.problem ? failed() : {convert, inspect: inspected, diff: diffed, verify: verified}[data.command]();
+  document.getElementById("report").append(...[shown, filesPart(data.call.files), callPart()].flat(3).filter(Boolean));
+}
+/* Of many models the data are packed. */
+async function unpacked(text) {
+  const packed = new Blob([Uint8Array.from(atob(text), (item) => item.charCodeAt(0))]);
+  return JSON.parse(await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).text());
+}
+const holder = document.getElementById("data");
+const complete = holder.type === "application/json" ? Promise.resolve(show(JSON.parse(holder.textContent)))
+  : typeof DecompressionStream === "undefined" ? Promise.resolve(document.getElementById("report").append("This browser is too old to unpack the page: use one of 2023 or later."))
+    : unpacked(holder.textContent).then(show);
