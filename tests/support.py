@@ -23,6 +23,7 @@ from onnx import (
 
 import onnxreduce_cli
 from onnxreduce_cli import executor, schemas
+from onnxreduce_cli.api.file_conversion import Converted
 from onnxreduce_cli.emit.builder import fill
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import Blocker
@@ -51,6 +52,11 @@ def without_times(found: Any) -> Any:
     if isinstance(found, Mapping):
         return {key: without_times(item) for key, item in found.items() if key != "seconds"}
     return [without_times(item) for item in found] if isinstance(found, list) else found
+
+
+def as_converted(plan: onnxreduce_cli.Plan) -> Converted:
+    """A plan as the conversion of a file whose checks did not run, for what is printed of it."""
+    return Converted("m.onnx", "m.onnx", plan)
 
 
 def conversions(found: ModelProto) -> list[Conversion]:

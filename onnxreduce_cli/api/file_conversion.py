@@ -261,7 +261,7 @@ def _write(
     """
     path, plan = checked.target, checked.plan
     if plan.blockers:
-        what = f"{checked.source} cannot be converted to opset {plan.target}; nothing was written:"
+        what = f"{checked.source} cannot be converted {plan.aim}; nothing was written:"
         raise ConversionError(what, plan.blockers)
     if path != STREAM:
         make_folder(os.path.dirname(os.path.abspath(path)))

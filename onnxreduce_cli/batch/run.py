@@ -21,8 +21,9 @@ from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import Blocker, OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.file.document import make_folder
 from onnxreduce_cli.report.failures import failure
-from onnxreduce_cli.report.plan import check_lines, headline, remarks
+from onnxreduce_cli.report.plan import remarks
 from onnxreduce_cli.report.table import table
+from onnxreduce_cli.report.verdict import verdict_text
 from onnxreduce_cli.text import count, joined, printable
 from onnxreduce_cli.verification.running.limits import byte_text
 
@@ -245,7 +246,7 @@ def _conversion_result(task: _Task, done: Converted, known: str, seconds: float)
     model = _report_data(task, done, seconds)
     if task.options.dry_run:
         return replace(_plan_result(done), model=model)
-    detail = "; ".join([headline(done), *check_lines(done)])
+    detail = verdict_text(done, dry_run=False)
     made = None
     if task.folder is not None:
         read = stamps({path: path for path in done.data.read})
@@ -268,7 +269,7 @@ def _report_data(task: _Task, done: Converted, seconds: float) -> ConvertedModel
 def _plan_result(done: Converted) -> ModelResult:
     blockers = done.plan.blockers
     if not blockers:
-        detail = "; ".join([headline(done), *check_lines(done)])
+        detail = verdict_text(done, dry_run=True)
         return ModelResult(done.source, "", 0, "can be converted", detail)
     lines = blocker_lines(blockers)
     notes = tuple(joined([f"{done.source}: {line}"]) for line in lines)

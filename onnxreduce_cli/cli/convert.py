@@ -393,8 +393,7 @@ def _show_plan(reporter: Reporter, done: Converted, *, verbose: bool, quiet: boo
         if done.plan.blockers:
             say(each_blocker_text(done.source, done.plan.blockers), err=True)
         return
-    text = plan_text(done.plan, done.source, verbose=verbose, numpy_alone=done.numpy_alone)
-    reporter.say(text)
+    reporter.say(plan_text(done, verbose=verbose))
     _show_checks(reporter, done, err=False)
     if done.plan.blockers:
         say(blockers_text(done.plan.blockers, verbose=verbose), err=True)

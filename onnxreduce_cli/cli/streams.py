@@ -55,12 +55,12 @@ def prepare_streams() -> None:
 
 #: Patterns of the results of commands at the beginning of lines, and of models in cells of tables.
 #: Names of models are in quotes, after a colon, or further on, so that they do not match.
-_GOOD = r"EQUIVALENT|can be converted"
-_BAD = r"NOT EQUIVALENT|NOT VERIFIED|cannot be converted|Error"
+_GOOD = r"EQUIVALENT|Ready|Converted|Can be converted"
+_BAD = r"NOT EQUIVALENT|NOT VERIFIED|Cannot be converted|Error"
 _COLOURS = (
     (rf"^(?:{_BAD})(?=:|\b)", "red"),
     (rf"^(?:{_GOOD})(?=:|\b)", "green"),
-    (r"^ *[Ww]arning(?=:)", "yellow"),
+    (r"^(?:Written(?= for )| *[Ww]arning(?=:))", "yellow"),
     (r"(?<=  )(?:converted|unchanged|can be converted|skipped|ok)(?=  |$)", "green"),
     (r"(?<=  )(?:cannot be converted|unreadable|crashed|failed|DIFFERENT)(?=  |$)", "red"),
 )

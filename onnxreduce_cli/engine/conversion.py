@@ -52,6 +52,7 @@ class Conversion:
         false_shapes: the false shapes that the model stated, known once `apply` has run.
         choice: for which runtime the target was chosen, and why; may be empty.
         coverage: what is known of the operators that the runtime gets; None without a runtime.
+        runtime: the full name and version of the runtime; empty without one.
         prepared: the changes of the whole model that were made before planning.
     """
 
@@ -90,6 +91,7 @@ class Conversion:
         self.false_shapes: tuple[FalseShape, ...] = ()
         self.choice = ""
         self.coverage: OperatorCoverage | None = None
+        self.runtime = ""
         self.prepared = Preparation()
         with collector_paused():
             self.source_facts = facts or admit(model, base_dir)
@@ -188,7 +190,9 @@ class Conversion:
     def plan(self) -> Plan:
         """The conversion as data."""
         found = describe(self.model, self.source_scopes, self._plan)
-        return self.prepared.added_to(replace(found, choice=self.choice, coverage=self.coverage))
+        return self.prepared.added_to(
+            replace(found, choice=self.choice, coverage=self.coverage, runtime=self.runtime)
+        )
 
     def nodes_after(self) -> Iterator[NodeFacts]:
         """Yield the nodes of the default domain that the converted model will have, with facts."""
@@ -217,7 +221,7 @@ class Conversion:
             ConversionError: there are blockers; nothing was edited.
         """
         if self.blockers:
-            raise ConversionError(f"cannot be converted to opset {self.target}", self.blockers)
+            raise ConversionError(f"cannot be converted {self.plan().aim}", self.blockers)
         with collector_paused():
             revealing = reveals(self.source_scopes, self.source or self.target, self.target)
             apply_plan(self._plan, self.model)

@@ -89,6 +89,7 @@ class OperatorCoverage(Serializable):
             each with the conditions, in words.
         cpu: the operators that run on the CPU there, though the runtime is an accelerator.
         sources: the sources of what is known, and of what decided the opset or a rewrite.
+        exact: whether that is known of the very version, and not of the nearest one.
     """
 
     runtime: str
@@ -97,6 +98,7 @@ class OperatorCoverage(Serializable):
     conditions: tuple[tuple[str, tuple[str, ...]], ...] = ()
     cpu: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    exact: bool = True
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """Yield what is not known, and what does not run where the user may expect it to.
@@ -149,6 +151,7 @@ class Plan(Serializable):
             fixed.
         ml_opset: the model's version of ai.onnx.ml; None where it does not import that.
         target_ml_opset: its version of ai.onnx.ml after the conversion.
+        runtime: the full name and version of the runtime that it is for; empty without one.
     """
 
     EXTRA_FIELDS: ClassVar = ("control_flow", "possible")
@@ -175,11 +178,19 @@ class Plan(Serializable):
     prepared: tuple[str, ...] = ()
     ml_opset: int | None = None
     target_ml_opset: int | None = None
+    runtime: str = ""
 
     @property
     def control_flow(self) -> Counter[str]:
         """The operators with subgraphs (If, Loop, Scan) that are added, with their numbers."""
         return Counter(op_type for change in self.changes for op_type in change.control_flow)
+
+    @property
+    def aim(self) -> str:
+        """What the model is converted to, or for, after a verb."""
+        if self.runtime:
+            return f"for {self.runtime}"
+        return f"{'at' if self.source == self.target else 'to'} opset {self.target}"
 
     @property
     def possible(self) -> bool:

@@ -65,5 +65,5 @@ def refuse_emulation(site: Site, target: int, *, emulate: bool, emulated: bool) 
     text = f"{nodes:,} nodes" + (f", with {' and '.join(parts)}" if parts else "")
     raise Blocked(
         f"it can only be emulated at opset {target}: {'; '.join([*said, text])}",
-        "--emulate (emulate=True) accepts that" + (", or choose a later opset" if later else ""),
+        "--emulate accepts that" + (", or choose a later opset" if later else ""),
     )

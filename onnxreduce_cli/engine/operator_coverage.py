@@ -59,6 +59,7 @@ def operator_coverage(
         tuple((name, texts) for name, texts in sorted(conditions.items()) if texts),
         _of_value("runs on the CPU", answers),
         tuple(dict.fromkeys(str(source) for source in sources if source is not None)),
+        target.exact,
     )
 
 

@@ -86,6 +86,7 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
         found = planned[chosen]
         said = [f"for {runtime.label}: {_reason(chosen, runtime, own, planned)}", runtime.remark]
         found.choice = "; ".join(filter(None, said))
+    found.runtime = runtime.title
     if not found.blockers:
         decided = [planned[own]] if own in planned else []
         problems = [problem for item in (*decided, found) for problem in item.avoided]

@@ -14,6 +14,7 @@ from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import opsets_by_blockers
 from onnxreduce_cli.report.plan import remarks
+from onnxreduce_cli.report.verdict import verdict_text
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.sites.report import SiteReport
 from onnxreduce_cli.verification.whole.passes import WholeCheck
@@ -58,6 +59,7 @@ class ConvertedModel:
         problem: what is wrong; null if nothing is.
         files: what was read and written, with SHA-256, as far as it got.
         seconds: how long it took.
+        verdict: what became of it and what is not known, in one line; empty if it was not planned.
     """
 
     source: str
@@ -73,6 +75,7 @@ class ConvertedModel:
     problem: Problem | None = None
     files: tuple[FileDigest, ...] = ()
     seconds: float = 0.0
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ def converted_model(done: Converted, *, dry_run: bool, seconds: float) -> Conver
         reason,
         done.files,
         seconds,
+        verdict_text(done, dry_run=dry_run),
     )
 
 

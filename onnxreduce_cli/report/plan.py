@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli.engine.changes import Change, grouped
-from onnxreduce_cli.engine.description import WRITTEN_OUT, Plan
+from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.emulation import MANY_NODES
 from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
-from onnxreduce_cli.text import columns, count, joined, listed, size_text, wrapped
+from onnxreduce_cli.report.verdict import verdict_text, written_together
+from onnxreduce_cli.text import count, joined, listed, size_text, wrapped
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
@@ -19,13 +20,17 @@ _MOST_LINES = 14
 
 
 def changes_text(done: Converted, *, verbose: bool = False) -> str:
-    """Describe a finished conversion: a headline, then a line for each kind of change."""
+    """Describe a finished conversion: the verdict, what is not known, then the changes."""
     plan = done.plan
-    lines = [
-        *_head(f"{done.source} -> {done.target}", plan, done.sizes, done.numpy_alone),
-        *_whole(plan, verbose=verbose),
-    ]
-    return wrapped([*lines, *_nodes(plan, verbose=verbose)])
+    return wrapped(
+        [
+            verdict_text(done, dry_run=False),
+            *_unknown(plan, verbose=verbose),
+            *_head(plan, done.sizes),
+            *_whole(plan),
+            *_nodes(plan, verbose=verbose),
+        ]
+    )
 
 
 def check_lines(done: Converted) -> list[str]:
@@ -48,7 +53,7 @@ def remarks(done: Converted) -> list[str]:
     if done.checks is not None:
         found += [f"warning: not checked: {item}" for item in done.checks.unchecked]
         found += [f"remark: {remark}" for remark in done.checks.remarks]
-    together = sum(change.edits == (WRITTEN_OUT,) for change in done.plan.changes)
+    together = written_together(done.plan)
     if together and done.verified is None and done.whole is None:
         found.append(
             f"warning: not checked: {count(together, 'node')} of sequences or "
@@ -67,24 +72,20 @@ def remarks(done: Converted) -> list[str]:
     return found + _warnings(done.plan)
 
 
-def plan_text(plan: Plan, source: str, *, verbose: bool = False, numpy_alone: str = "") -> str:
-    """Describe a plan: a headline, the changes, the removed values, and whether it is possible."""
+def plan_text(done: Converted, *, verbose: bool = False) -> str:
+    """Describe a plan: whether it is possible, what is not known, changes and removed values."""
+    plan = done.plan
     lines = [
-        *_head(source, plan, None, numpy_alone),
-        *_whole(plan, verbose=verbose),
+        verdict_text(done, dry_run=True),
+        *_unknown(plan, verbose=verbose),
+        *_head(plan, None),
+        *_whole(plan),
         *_nodes(plan, verbose=verbose),
     ]
     if plan.removed:
         removed = ", ".join(plan.removed) if verbose else listed(plan.removed)
         lines.append(f"  no longer read, removed: {removed}")
-    lines += [f"  {warning}" for warning in _warnings(plan)]
-    blocked = len(plan.blockers)
-    lines.append(
-        f"cannot be converted: {count(blocked, 'node')} in the way"
-        if blocked
-        else "can be converted"
-    )
-    return wrapped(lines)
+    return wrapped([*lines, *(f"  {warning}" for warning in _warnings(plan))])
 
 
 def blockers_text(blockers: Sequence[Blocker], *, verbose: bool = False) -> str:
@@ -97,36 +98,24 @@ def each_blocker_text(source: str, blockers: Sequence[Blocker]) -> str:
     return joined(f"{source}: {blocker}" for blocker in blockers)
 
 
-def headline(done: Converted) -> str:
-    """Return the opsets before and after, how much changes, and whether NumPy alone checked."""
-    parts = (_way(done.plan, done.numpy_alone), _ir_version(done.plan))
-    return ", ".join(part for part in parts if part)
-
-
-def _head(files: str, plan: Plan, sizes: tuple[int, int] | None, numpy_alone: str) -> list[str]:
-    """Return the headline after the files' names, on lines of their own where it is too long."""
-    way, version = _way(plan, numpy_alone), _ir_version(plan)
+def _head(plan: Plan, sizes: tuple[int, int] | None) -> list[str]:
+    """Return what becomes of the opset, the nodes, the file and the IR version."""
+    way, version = _way(plan), _ir_version(plan)
     if sizes is not None:
         way = f"{way}, {' → '.join(map(size_text, sizes))}"
-    explained = plan.ir_version_reason != ""
-    text = f"{way}, {version}" if version and not explained else way
-    first = f"{files}: {text}"
-    lines = [first] if len(first) <= columns() else [f"{files}:", f"  {text}"]
-    return [*lines, f"  {version}"] if explained else lines
+    if plan.ir_version_reason:
+        return [f"  {way}", f"  {version}"]
+    return [f"  {way}, {version}" if version else f"  {way}"]
 
 
-def _way(plan: Plan, numpy_alone: str) -> str:
+def _way(plan: Plan) -> str:
     source = "no opset" if plan.source is None else f"opset {plan.source}"
     way = f"{source} as it was" if plan.source == plan.target else f"{source} to {plan.target}"
-    changed = sum(not change.stays for change in plan.changes)
     if plan.ml_opset != plan.target_ml_opset:
         way += f", ai.onnx.ml {plan.ml_opset} to {plan.target_ml_opset}"
-    parts = [way, f"{count(changed, 'node')} changed"]
-    if plan.nodes != plan.target_nodes:
-        parts.append(f"{plan.nodes:,} → {plan.target_nodes:,} nodes")
-    if numpy_alone:
-        parts.append("checked by NumPy alone")
-    return ", ".join(parts)
+    if plan.nodes == plan.target_nodes:
+        return way
+    return f"{way}, {plan.nodes:,} → {plan.target_nodes:,} nodes"
 
 
 def _ir_version(plan: Plan) -> str:
@@ -136,11 +125,15 @@ def _ir_version(plan: Plan) -> str:
     return f"IR version {plan.ir_version} stays{reason}" if reason else ""
 
 
-def _whole(plan: Plan, *, verbose: bool) -> list[str]:
+def _unknown(plan: Plan, *, verbose: bool) -> list[str]:
+    """Describe what is not known of the runtime; where the rest is known from if `verbose`."""
+    known = plan.coverage.lines(verbose=verbose) if plan.coverage else ()
+    return [f"  {line}" for line in known]
+
+
+def _whole(plan: Plan) -> list[str]:
     """Describe the choice of the opset, and the changes of functions and imports, a line each."""
     found = [f"  {plan.choice}"] if plan.choice else []
-    known = plan.coverage.lines(verbose=verbose) if plan.coverage else ()
-    found += [f"  {line}" for line in known]
     found += [f"  {item}" for item in (*plan.prepared, *plan.specialised, *plan.inlined)]
     if plan.types:
         found.append(f"  types taken as given, stated in value_info: {', '.join(plan.types)}")

@@ -1,6 +1,6 @@
 """The reader of the runtimes' files: `data/NAME.toml`, or a table ``[NAME]`` of `data/others.toml`.
 
-title = "OpenCV dnn"               # a title and a row are all that has to be there
+title = "OpenCV, its dnn module"   # a title and a row are all that has to be there
 aliases = ["cv2"]
 
 [sources.lab]                      # every fact names its source

@@ -37,6 +37,8 @@ class Target:
         advice: what the user can do about a node that it does not take.
         table: the operators that the user allows; None for those that are known of the runtime.
         versions: the versions, where single ones are named; else those of the rows are meant.
+        title: what the user meant, by its full name, as ``OpenCV 4.6``; empty for no runtime.
+        exact: whether what is known is of these versions themselves, and not of the nearest ones.
     """
 
     runtime: Runtime
@@ -47,6 +49,8 @@ class Target:
     advice: str = "leave --for out if that does not matter"
     table: OperatorTable | None = None
     versions: Sequence[Version] = ()
+    title: str = ""
+    exact: bool = True
 
     def operator_tables(self) -> Sequence[OperatorTable | None]:
         """Return for each version the operators that it takes; None where they are not known."""
@@ -202,7 +206,8 @@ def _target_of_alias(text: str, alias: Alias, conditions: str) -> Target | None:
         _target(runtime, f"=={version}", version_conditions(f"=={version}")) for version in versions
     ]
     rows = [row for target in targets for row in target.rows]
-    label = f"{alias.name} {chosen.releases[-1].text if len(versions) == 1 else conditions}"
+    version = chosen.releases[-1].text if len(versions) == 1 else ""
+    label = f"{alias.name} {version or conditions}"
     inner = dict.fromkeys(str(version) for version in versions)
     where = dict.fromkeys(release.source.where for release in chosen.releases)
     remarks = [
@@ -217,7 +222,17 @@ def _target_of_alias(text: str, alias: Alias, conditions: str) -> Target | None:
         "; ".join(filter(None, remarks)),
         conditions or "==",
         versions=versions,
+        title=_title(alias.title, conditions and (version or conditions), version),
+        exact=not chosen.remark and all(target.exact for target in targets),
     )
+
+
+def _title(title: str, version: str, newest: str = "") -> str:
+    """Return a full name with a version: ``OpenCV 4.6``; the newest known where none is named."""
+    name = title.partition(",")[0]
+    if newest and not version:
+        return f"{name}, taken as its newest known, {newest}"
+    return f"{name} {version}".rstrip()
 
 
 def _suggested_alias(alias: Alias) -> str:
@@ -284,13 +299,25 @@ def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...
     if not wanted:
         newest = known.rows[-1]
         label = _label(known, newest)
-        return Target(known, label, [newest], _version_remark(known, label, newest.version, newest))
+        remark = _version_remark(known, label, newest.version, newest)
+        title = _title(known.title, "", label.removeprefix(known.name).strip())
+        return Target(known, label, [newest], remark, title=title, exact=not remark)
     if len(wanted) == 1 and wanted[0].sign == "==" and not wanted[0].series:
         version = wanted[0].version
         row = facts_of_version(known, version)
         label = f"{known.name} {version}"
         remark = _version_remark(known, label, version, row)
-        return Target(known, label, [row], remark, conditions, versions=[version])
+        title = _title(known.title, str(version))
+        return Target(
+            known,
+            label,
+            [row],
+            remark,
+            conditions,
+            versions=[version],
+            title=title,
+            exact=not remark,
+        )
     rows = list(_matching_rows(known, wanted))
     if not rows:
         first, last = known.rows[0].version, known.rows[-1].version
@@ -310,7 +337,8 @@ def _target(known: Runtime, conditions: str, wanted: tuple[VersionCondition, ...
         if meets
         else _older_version_remark(label, newest.version, _later(known, newest))
     )
-    return Target(known, label, rows, remark, conditions)
+    title = _title(known.title, conditions)
+    return Target(known, label, rows, remark, conditions, title=title, exact=not remark)
 
 
 def _version_remark(known: Runtime, label: str, version: Version, row: VersionFacts) -> str:

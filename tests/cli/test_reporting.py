@@ -248,7 +248,8 @@ def test_json_in_a_file_leaves_the_text(onnxreduce):
     for number, written in enumerate((["--json", "there/a.json"], ["--json=there/a.json"])):
         target = f"out{number}.onnx"
         result = onnxreduce("convert", "a.onnx", "--opset", 13, "-o", target, *written)
-        assert result.out.startswith(f"a.onnx -> {target}: opset 18 to 13")
+        assert result.out.startswith("Converted to opset 13: 1 node changed, ")
+        assert f"({target})" in result.out
         assert valid("convert", Path("there/a.json").read_text())["models"][0]["target"] == target
 
 

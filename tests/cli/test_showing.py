@@ -109,7 +109,7 @@ def test_targets(onnxreduce) -> None:
     assert "openvino OpenVINO: 2022.1 to 2026.4" in " ".join(every.out.split())
     one = onnxreduce("targets", "opencv==4.13")
     assert one.code == 0
-    assert one.out.startswith("opencv: OpenCV dnn; also called cv2")
+    assert one.out.startswith("opencv: OpenCV, its dnn module; also called cv2")
     assert one.err.startswith("opencv 4.13 is between 4.12 and 5.0: taken for 4.12")
     unknown = onnxreduce("targets", "opencw")
     assert (unknown.code, unknown.out) == (2, "")

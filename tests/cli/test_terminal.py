@@ -115,7 +115,7 @@ def test_colours_are_for_terminals_that_want_them(onnxreduce, monkeypatch):
     call = ("convert", "a.onnx", "--opset", 13, "--dry-run")
     assert "\x1b" not in onnxreduce(*call).out, "it goes into a pipe"
     monkeypatch.setattr(click.utils, "should_strip_ansi", lambda stream, color=None: color is False)
-    assert "\x1b[32m\x1b[1mcan be converted\x1b[0m" in onnxreduce(*call).out
+    assert "\x1b[32m\x1b[1mCan be converted\x1b[0m to opset" in onnxreduce(*call).out
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in onnxreduce(*call).out
 

@@ -12,7 +12,7 @@ import onnxreduce_cli
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.report.plan import blockers_text, plan_text
-from tests.support import model
+from tests.support import as_converted, model
 
 HTML = '<b onclick="x()">&amp;</b>'
 
@@ -44,12 +44,12 @@ def many() -> ModelProto:
 def test_many_changes_take_few_lines(many: ModelProto) -> None:
     plan = onnxreduce_cli.plan(many, 9)
     assert len(plan.changes) == 1_000
-    text = plan_text(plan, "m.onnx")
+    text = plan_text(as_converted(plan))
     lines = text.splitlines()
     assert len(lines) < 20
     assert max(map(len, lines)) <= 100
     assert "  100 Softmax: axis -1 → 2: n0, n10, n20 and 97 more" in lines
-    each = plan_text(plan, "m.onnx", verbose=True).splitlines()
+    each = plan_text(as_converted(plan), verbose=True).splitlines()
     assert len(each) == 1_002
     assert "  Softmax: axis -1 → 2: n990" in each
 
@@ -63,9 +63,9 @@ def test_sources_of_what_is_known_of_a_runtime() -> None:
     table, quirk = plan.coverage.sources
     assert "OperatorKernels.md" in table
     assert "lab/measured.json" in quirk
-    text = " ".join(plan_text(plan, "m.onnx", verbose=True).split())
+    text = " ".join(plan_text(as_converted(plan), verbose=True).split())
     assert f"known from: {table} known from: {quirk}" in text
-    assert "known from" not in plan_text(plan, "m.onnx")
+    assert "known from" not in plan_text(as_converted(plan))
 
 
 def test_changes_of_very_many_kinds_are_told_by_the_most_frequent() -> None:
@@ -75,7 +75,7 @@ def test_changes_of_very_many_kinds_are_told_by_the_most_frequent() -> None:
         for index in range(40)
         for number in range(index + 1)
     ]
-    text = plan_text(type(plan)(12, 10, 8, 8, tuple(changes), (), ()), "m.onnx")
+    text = plan_text(as_converted(type(plan)(12, 10, 8, 8, tuple(changes), (), ())))
     assert len(text.splitlines()) < 20
     assert "40 Operator39: a dropped: n390, n391, n392 and 37 more" in text
     assert "Operator0" not in text
@@ -88,7 +88,7 @@ def test_values_that_differ_are_left_out_where_kinds_are_many() -> None:
         Change(f"n{index}", "Reshape", "", (f"shape [1, {index}] → attribute",), ("Reshape",))
         for index in range(30)
     )
-    text = plan_text(onnxreduce_cli.Plan(13, 4, 8, 8, changes, (), ()), "m.onnx")
+    text = plan_text(as_converted(onnxreduce_cli.Plan(13, 4, 8, 8, changes, (), ())))
     assert "  30 Reshape: shape ... → attribute: n0, n1, n2 and 27 more" in text
 
 
@@ -102,7 +102,7 @@ def test_nodes_blocked_for_one_reason_take_one_line() -> None:
     start = "200 nodes (100 ReduceMax, 100 ReduceMin; opset 18) n0, n1, n2 and 197 more: it has a "
     assert " ".join(text.split()).startswith(start)
     assert max(map(len, text.splitlines())) <= 100
-    assert len(plan_text(plan, "m.onnx").splitlines()) < 20
+    assert len(plan_text(as_converted(plan)).splitlines()) < 20
     with pytest.raises(ConversionError) as caught:
         onnxreduce_cli.convert(given, 11)
     assert len(str(caught.value).splitlines()) == 2
@@ -130,7 +130,7 @@ def test_the_summary_shows_what_it_costs() -> None:
             g (float[2,3] x, int64[N] a) => (float y) { [r] y = ReduceMax(x, a) }"""),
         11,
     )
-    text = plan_text(at_run_time, "m.onnx")
+    text = plan_text(as_converted(at_run_time))
     (change,) = at_run_time.changes
     assert f"1 → {change.nodes} nodes" in text
     assert at_run_time.control_flow == {"If": change.control_flow.count("If")}
@@ -138,7 +138,7 @@ def test_the_summary_shows_what_it_costs() -> None:
     plan = onnxreduce_cli.Plan(
         16, 15, 8, 8, (Change("g", "GridSample", "", (), ("Add", "Mul"), nodes=92),), (), ()
     )
-    text = plan_text(plan, "m.onnx")
+    text = plan_text(as_converted(plan))
     assert "1 GridSample → Add, Mul (+91 nodes): g" in text
     assert "up to 92 nodes for one GridSample: g" in text
 
@@ -150,13 +150,14 @@ def test_what_is_contracted_is_told_and_what_nearly_was_too() -> None:
             [m] z = Mul(y, t2)
         }""")
     plan = onnxreduce_cli.plan(source, 20, contract=["Mish"])
-    lines = plan_text(plan, "m.onnx", verbose=True).splitlines()
-    assert lines[0] == "m.onnx: opset 20 as it was, 1 node changed, 6 → 4 nodes"
-    assert lines[1] == "  Mul with Softplus, Tanh before it → Mish (-2 nodes): making 'y'"
+    lines = plan_text(as_converted(plan), verbose=True).splitlines()
+    assert lines[0] == "Can be converted at opset 20: 1 node changed"
+    assert lines[1] == "  opset 20 as it was, 6 → 4 nodes"
+    assert lines[2] == "  Mul with Softplus, Tanh before it → Mish (-2 nodes): making 'y'"
     near = "Mul m might end a Mish, but 't2', which Tanh gives, is read elsewhere, too"
     assert plan.near_misses == (near,)
     assert f"  not contracted: {near}" in lines
-    assert "not contracted" not in plan_text(plan, "m.onnx")
+    assert "not contracted" not in plan_text(as_converted(plan))
     (change,) = plan.changes
     assert change.absorbed == ("Softplus", "Tanh")
     converted = onnxreduce_cli.convert(source, 20, contract=["Mish"])
@@ -207,7 +208,7 @@ def test_what_onnx_runtime_alone_runs_is_named() -> None:
     plan = onnxreduce_cli.plan(found, 13)
     assert plan.foreign == (("FusedMatMul", 2),)
     line = "of com.microsoft, which ONNX Runtime alone has, as they were: 2 FusedMatMul"
-    assert line in plan_text(plan, "model.onnx")
+    assert line in plan_text(as_converted(plan))
 
 
 def test_what_was_done_twice_to_a_node_is_told_once():

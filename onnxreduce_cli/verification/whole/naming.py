@@ -75,16 +75,34 @@ def _newest_opset() -> int | None:
     return None
 
 
-def judged_by(report: Sequence[Comparison], runs: Sequence[ExecutorRun], pair: bool) -> str:
+def judged_by(
+    report: Sequence[Comparison],
+    runs: Sequence[ExecutorRun],
+    pair: bool,
+    equivalent: bool | None = None,
+) -> str:
     """Return the executors that compared, such as ``NumPy only: ONNX Runtime 1.31.1 takes ...``.
+
+    Models that are equivalent are so by those executors alone that find no difference.
 
     Args:
         report: the comparisons.
         runs: the runs of each model in each executor.
         pair: whether two models are compared, and not two executors on one.
+        equivalent: the verdict.
     """
     found = [item for item in report if not pair or item.first[0] != item.second[0]]
     used = {side[1] for item in found for side in (item.first, item.second)}
+    differing = {
+        item.first[1]
+        for item in found
+        if equivalent and pair and not item.agree and item.first[1] == item.second[1]
+    }
+    if differing and used - differing:
+        own, other = (
+            " and ".join(map(executor_name, sorted(some))) for some in (used - differing, differing)
+        )
+        return f"{own} only: {other} differs, by a deviation of its own"
     names = [executor_name(executor) for executor in EXECUTORS if executor in used]
     if len(names) != 1:
         return " and ".join(names)

@@ -55,10 +55,12 @@ class WholeCheck:
     Attributes:
         summary: what was done, in one line.
         warnings: what could not be done, and what else a user should know, a line each.
+        uncompared: why what only a comparison shows was not compared; empty if it was.
     """
 
     summary: str
     warnings: tuple[str, ...] = ()
+    uncompared: str = ""
 
 
 class PassedChanges(NamedTuple):
@@ -137,7 +139,9 @@ def check_passes(
             raise UncheckedError(f"nothing was converted, as {text}")
         checker.warnings.append(f"not checked: {text}")
     done = ", ".join(checker.done) or "was not checked"
-    return WholeCheck(f"{changes.names}: the result {done}", tuple(checker.warnings))
+    return WholeCheck(
+        f"{changes.names}: the result {done}", tuple(checker.warnings), checker.uncompared
+    )
 
 
 def _is_large(source: ModelSource) -> bool:

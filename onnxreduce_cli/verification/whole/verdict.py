@@ -158,7 +158,7 @@ class Verdict:
             tuple(self._disagreements(comparisons)),
             tuple(self._remarks()),
             equivalent,
-            judged_by(comparisons, runs, self._pair) if known else "",
+            judged_by(comparisons, runs, self._pair, equivalent) if known else "",
             (
                 *self._of_overflows(),
                 *self._warnings(covered),

@@ -8,10 +8,12 @@ import onnx
 import onnxruntime
 import pytest
 
+from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import naming
-from onnxreduce_cli.verification.whole.naming import executor_name, short_message
+from onnxreduce_cli.verification.whole.naming import executor_name, judged_by, short_message
+from onnxreduce_cli.verification.whole.results import Comparison
 from tests.support import model
 
 TEXT = '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { y = Neg(x) }'
@@ -95,3 +97,20 @@ def test_the_newest_opset_is_what_onnx_runtime_says(
         assert naming._newest_opset() == expected
     finally:
         naming._newest_opset.cache_clear()
+
+
+def compared(executor: str, other: str, *, agree: bool) -> Comparison:
+    """The comparison of an output of two models, each as an executor computed it."""
+    errors = Errors(count=4, mismatches=0 if agree else 1, bit_exact=agree)
+    return Comparison("y", ("a", executor), ("b", other), 1, errors)
+
+
+def test_models_are_equivalent_by_those_who_find_no_difference() -> None:
+    found = [
+        compared("numpy", "numpy", agree=True),
+        compared("onnxruntime", "onnxruntime", agree=False),
+    ]
+    here = executor_name("onnxruntime")
+    by = judged_by(found, [], True, equivalent=True)
+    assert by == f"NumPy only: {here} differs, by a deviation of its own"
+    assert judged_by(found, [], True, equivalent=False) == f"{here} and NumPy"
