@@ -140,7 +140,7 @@ def converted_model(done: Converted, *, dry_run: bool, seconds: float) -> Conver
     reason = None
     if plan.blockers:
         state = "cannot be converted"
-        reason = Problem(state, f"{done.source} {state} to opset {plan.target}", plan.blockers)
+        reason = Problem(state, f"{done.source} {state} {plan.aim}", plan.blockers)
     return ConvertedModel(
         done.source,
         "" if dry_run else done.target,
