@@ -55,7 +55,7 @@ def prepare_streams() -> None:
 
 #: Patterns of the results of commands at the beginning of lines, and of models in cells of tables.
 #: Names of models are in quotes, after a colon, or further on, so that they do not match.
-_GOOD = r"EQUIVALENT|Ready|Converted|Can be converted"
+_GOOD = r"EQUIVALENT|Ready|Converted|Unchanged|Can be converted"
 _BAD = r"NOT EQUIVALENT|NOT VERIFIED|Cannot be converted|Error"
 _COLOURS = (
     (rf"^(?:{_BAD})(?=:|\b)", "red"),

@@ -34,7 +34,7 @@ def verdict_text(done: Converted, *, dry_run: bool) -> str:
         return f"Can be converted {plan.aim}: {', '.join(parts)}"
     file = "standard output" if done.target == STREAM else done.target
     ready = not unknown and not unchecked(done)
-    what = f"Converted {plan.aim}"
+    what = f"{'Unchanged' if done.data.unchanged else 'Converted'} {plan.aim}"
     if plan.runtime:
         what = f"{'Ready' if ready else 'Written'} for {plan.runtime}"
     return f"{what}: {', '.join(parts)} ({file})"
