@@ -21,6 +21,7 @@ exclude_patterns = [
     "generator",
     "generated/comparison-table.md",
     "generated/family-boundaries.md",
+    "generated/family-pictures.md",
 ]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3

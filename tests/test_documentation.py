@@ -58,7 +58,7 @@ def test_the_comparison_in_the_readme_is_what_was_measured():
 
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, str]:
-    return family.pages()
+    return family.parts()
 
 
 def test_each_boundary_of_the_family_has_pictures(drawn):

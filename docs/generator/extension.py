@@ -26,7 +26,7 @@ def write_pages(folder: Path) -> None:
         "comparison-table.md": comparison.table(),
         "family-boundaries.md": tables.family(),
         "runtimes.md": runtimes.page(),
-        **{f"family/{name}.md": text for name, text in family.pages().items()},
+        "family-pictures.md": family.pictures(),
     }
     for name, text in pages.items():
         path = folder / name

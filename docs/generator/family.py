@@ -1,10 +1,11 @@
-"""A page for each operator of the Reduce and Softmax family: every boundary, before and after.
+"""Pictures of the Reduce and Softmax family: every boundary, before and after.
 
 The pictures are of models that are converted while the documentation is built.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -112,21 +113,30 @@ def _softmax_examples(boundary: int, direction: Direction) -> Iterator[Example]:
         yield Example("Another axis, of any rank", "axis=1", shape="[]", result="[]")
 
 
-def pages() -> dict[str, str]:
-    """The pages by operator."""
-    return {op_type: _page(op_type) for op_type in (*sorted(REDUCE), *sorted(SOFTMAX))}
+def pictures() -> str:
+    """All operators, each folded until it is opened."""
+    return "\n".join(
+        f'<details id="{op_type}"><summary>{op_type}</summary>\n\n{_unnumbered(text)}\n</details>\n'
+        for op_type, text in parts().items()
+    )
 
 
-def _page(op_type: str) -> str:
+def _unnumbered(text: str) -> str:
+    """Return a text with lines of bold letters for its headings, which no fold can hold."""
+    return re.sub(r"^##+ (.*)$", r"**\1**", text, flags=re.MULTILINE)
+
+
+def parts() -> dict[str, str]:
+    """What is shown of each operator."""
+    return {op_type: _part(op_type) for op_type in (*sorted(REDUCE), *sorted(SOFTMAX))}
+
+
+def _part(op_type: str) -> str:
     since = schemas.versions(op_type)
     listed = ", ".join(str(version) for version in since)
     lines = [
-        f"# {op_type}",
-        "",
-        f"Its definition is of the opsets {listed}. The pictures show small models before and "
-        "after a conversion across one boundary; they are drawn when this page is built, from what "
-        "`onnxreduce` makes of them. "
-        f"`onnxreduce ops {op_type}` prints the rules, and where the steps are.",
+        f"Its definition is of the opsets {listed}. `onnxreduce ops {op_type}` prints the rules, "
+        "and where the steps are.",
     ]
     for boundary in since[1:]:
         change = audit.definition_change(op_type, boundary)
