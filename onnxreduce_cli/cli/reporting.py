@@ -220,12 +220,18 @@ class Reporter:
                 yield _RENDERERS[form](found), path
 
     def _annotate(self, report: Report) -> None:
-        if self._annotates:
-            from onnxreduce_cli.report.github import annotation_lines
+        if not self._annotates:
+            return
+        from onnxreduce_cli.report.github import annotation_lines, summary
 
-            # GitHub's runner reads both streams; standard output may be a model, or JSON.
-            for line in annotation_lines(report.to_dict()):
-                say(line, err=True, command=True)
+        found = report.to_dict()
+        # GitHub's runner reads both streams; standard output may be a model, or JSON.
+        for line in annotation_lines(found):
+            say(line, err=True, command=True)
+        if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+            # The other commands of a step write there, too.
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(f"{summary(found)}\n")
 
 
 def _as_json(found: dict[str, Any]) -> str:

@@ -1,8 +1,9 @@
-"""A report as annotations, which GitHub shows beside the run of a workflow."""
+"""A report as annotations and as a summary, which GitHub shows at the run of a workflow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from onnxreduce_cli.report.junit import JUnitCase, cases
@@ -10,6 +11,10 @@ from onnxreduce_cli.text import count, joined, printable, shortened
 
 #: How many lines of a message are kept: GitHub shows some thousand characters.
 _LINES = 20
+
+#: How many rows a table of the summary has at most, and how many characters a cell: GitHub takes a
+#: megabyte.
+_ROWS, _LONGEST = 500, 300
 
 
 def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -31,6 +36,60 @@ def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
                 yield _annotation(
                     "warning", JUnitCase(model["source"], "model", model["source"]), text
                 )
+
+
+def summary(report: Mapping[str, Any]) -> str:
+    """Return a report as Markdown: each model that was converted, or each case that failed.
+
+    Args:
+        report: a report, as plain data.
+    """
+    found = list(cases(report))
+    failed = sum(bool(case.failure) for case in found)
+    skipped = sum(bool(case.skipped) for case in found)
+    head = f"onnxreduce {report['command']}: {count(failed, 'failure')}"
+    lines = [f"### {head}, {skipped:,} not checked, of {count(len(found), 'case')}", ""]
+    if report["command"] == "convert" and report["problem"] is None:
+        rows = [_row(model) for model in _failed_first(report["models"])]
+        lines += _markdown(("model", "output", "result", "why, or how it was checked"), rows)
+    else:
+        judged = [(case, case.failure or case.skipped) for case in found]
+        rows = [[case.suite, f"{case.kind} {case.name}", why] for case, why in judged if why]
+        lines += _markdown(("model", "what", "why"), rows) if rows else []
+    return "\n".join([*lines, ""])
+
+
+def _failed_first(models: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(models, key=lambda model: model["exit_code"] == 0)
+
+
+def _row(model: Mapping[str, Any]) -> list[str]:
+    checks, problem = model["checks"], model["problem"]
+    why = "" if checks is None else checks["summary"]
+    if problem is not None:
+        first, *more = problem["message"].split("\n")
+        # A line that ends with a colon only announces the reasons.
+        why = more[0] if more and first.endswith(":") else first
+        if problem["blockers"]:
+            item, others = problem["blockers"][0], len(problem["blockers"]) - 1
+            why = f"{item['op_type']} node {item['node']}: {item['reason']}"
+            why += f" (and {count(others, 'other node')})" if others else ""
+    return [model["source"], model["target"], model["state"], why]
+
+
+def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, in which no text of a model means anything."""
+    lines = [" | ".join(heads), " | ".join("---" for _ in heads)]
+    lines += [" | ".join(map(_cell, row)) for row in rows[:_ROWS]]
+    found = [f"| {line} |" for line in lines]
+    left = len(rows) - _ROWS
+    return [*found, "", f"and {left:,} more, in the other reports"] if left > 0 else found
+
+
+def _cell(text: str) -> str:
+    """Return a text in one line with what has a meaning in Markdown and HTML escaped."""
+    line = shortened(printable(text.split("\n")[0]), _LONGEST)
+    return re.sub(r"[^\w\s.,;/()=+-]", lambda sign: f"&#{ord(sign[0])};", line)
 
 
 def _annotation(level: str, case: JUnitCase, message: str) -> str:

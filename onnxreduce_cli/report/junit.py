@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -25,6 +25,7 @@ class JUnitCase:
         name: its name.
         failure: what is wrong, in brief on the first line; empty if nothing is.
         skipped: why it was not judged; empty if it was.
+        seconds: how long it took, without the others of its suite.
     """
 
     suite: str
@@ -32,6 +33,7 @@ class JUnitCase:
     name: str
     failure: str = ""
     skipped: str = ""
+    seconds: float = 0.0
 
 
 def junit(report: Mapping[str, Any]) -> str:
@@ -44,16 +46,17 @@ def junit(report: Mapping[str, Any]) -> str:
     root = Element("testsuites", _counts("onnxreduce", found))
     # The schema that CI systems follow has this attribute on suites only.
     del root.attrib["skipped"]
+    started = report["call"]["started"].partition("+")[0]
     for suite in dict.fromkeys(case.suite for case in found):
         members = [case for case in found if case.suite == suite]
-        parent = SubElement(root, "testsuite", _counts(suite, members))
+        parent = SubElement(root, "testsuite", _counts(suite, members), timestamp=started)
         for case in members:
             item = SubElement(
                 parent,
                 "testcase",
                 classname=_text(f"onnxreduce.{report['command']}.{case.kind}"),
                 name=_text(case.name),
-                time="0",
+                time=f"{case.seconds:.3f}",
             )
             for tag, message in (("failure", case.failure), ("skipped", case.skipped)):
                 if message:
@@ -70,7 +73,7 @@ def _counts(name: str, members: Sequence[JUnitCase]) -> dict[str, str]:
         "failures": str(sum(bool(case.failure) for case in members)),
         "errors": "0",
         "skipped": str(sum(bool(case.skipped) for case in members)),
-        "time": "0",
+        "time": f"{sum(case.seconds for case in members):.3f}",
     }
 
 
@@ -80,9 +83,10 @@ def _text(text: str) -> str:
 
 def cases(report: Mapping[str, Any]) -> Iterator[JUnitCase]:
     """Yield the test cases of a report, which is plain data."""
-    problem = report["problem"]
+    problem, seconds = report["problem"], report["call"]["seconds"]
     if problem is not None:
-        yield JUnitCase(report["command"], "command", report["command"], problem["message"])
+        name = report["command"]
+        yield JUnitCase(name, "command", name, problem["message"], seconds=seconds)
     elif report["command"] == "convert":
         for model in report["models"]:
             yield from _model(model)
@@ -90,20 +94,25 @@ def cases(report: Mapping[str, Any]) -> Iterator[JUnitCase]:
         yield from _outputs(report, report["a"])
     elif report["command"] == "diff":
         differs = f"{report['b']} differs; onnxreduce diff says in what" * report["differs"]
-        yield JUnitCase(report["a"], "model", f"the same graph as {report['b']}", differs)
+        name = f"the same graph as {report['b']}"
+        yield JUnitCase(report["a"], "model", name, differs, seconds=seconds)
 
 
 def _model(model: Mapping[str, Any]) -> Iterator[JUnitCase]:
-    suite = model["source"]
-    yield JUnitCase(suite, "model", suite, _whole(model["problem"]))
-    for site in (model["checks"] or {"each": ()})["each"]:
+    suite, checks = model["source"], (model["checks"] or {"each": ()})["each"]
+    apart = sum(site["seconds"] for site in checks)
+    apart += model["verified"]["seconds"] if model["verified"] is not None else 0
+    seconds = max(0.0, model["seconds"] - apart)
+    yield JUnitCase(suite, "model", suite, _whole(model["problem"]), seconds=seconds)
+    for site in checks:
         where = node_in_scope(site["node"], site["scope"])
         more = f" and {site['sites'] - 1:,} more" if site["sites"] > 1 else ""
         name = f"{site['op_type']}: {where}{more}"
         failed = site["verdict"] == "failed"
         unchecked = site["verdict"] == "not checked"
         reason = site["reason"] or site["verdict"]
-        yield JUnitCase(suite, "site", name, reason * failed, reason * unchecked)
+        verdict = reason * failed, reason * unchecked
+        yield JUnitCase(suite, "site", name, *verdict, site["seconds"])
     if model["verified"] is not None:
         yield from _outputs(model["verified"], suite)
 
@@ -121,7 +130,14 @@ def _whole(problem: Mapping[str, Any] | None) -> str:
 
 
 def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[JUnitCase]:
-    """Yield a case for each output that was compared, or one for all if none could be."""
+    """Yield a case for each output, which were compared together, or one if none could be."""
+    found = list(_compared(verified, suite))
+    for case in found:
+        yield replace(case, seconds=verified["seconds"] / len(found))
+
+
+def _compared(verified: Mapping[str, Any], suite: str) -> Iterator[JUnitCase]:
+    """Yield the cases of the outputs, without times."""
     failing, pair = verified["equivalent"] is False, verified["b"] is not None
     named: dict[str, list[str]] = {}
     for found in verified["comparisons"]:

@@ -40,7 +40,8 @@ g (string[3] x) => (string[3] y) { [hard] y = StringNormalizer<case_change_actio
 @pytest.fixture(autouse=True)
 def models(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
     soft = model(TEXT)
     onnx.save(soft, "a.onnx")
     soft.graph.node[0].attribute[0].i = 0
@@ -310,6 +311,47 @@ def test_junit(onnxreduce):
     assert list(junit("out.xml").values()) == ["failure"]
     assert onnxreduce("diff", "a.onnx", "none.onnx", "--junit", "out.xml").code == 2
     assert junit("out.xml") == {("diff.command", "diff"): "failure"}
+
+
+def test_junit_has_times_that_add_up(onnxreduce):
+    call = ("convert", "a.onnx", "--opset", 7, "-o", "out.onnx", "--verify", "--junit", "out.xml")
+    result = onnxreduce(*call, "--json")
+    found = valid("convert", result.out)
+    (told,) = found["models"]
+    (suite,) = ElementTree.parse("out.xml").getroot()
+    times = [float(case.get("time")) for case in suite]
+    assert len(times) == 5
+    assert all(time > 0 for time in times)
+    assert float(suite.get("time")) == pytest.approx(sum(times), abs=0.01)
+    assert float(suite.get("time")) == pytest.approx(told["seconds"], abs=0.01)
+    assert sum(times[3:]) == pytest.approx(told["verified"]["seconds"], abs=0.01)
+    assert suite.get("timestamp") + "+00:00" == found["call"]["started"]
+
+
+def test_a_summary_where_github_runs_it(onnxreduce, monkeypatch):
+    odd = model(HARD)
+    odd.graph.node[0].name = "a|b`<img src=x>`[c](d)\n# e"
+    onnx.save(odd, "odd.onnx")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "step.md")
+    onnxreduce("convert", "hard.onnx", "--opset", 7, "--dry-run", "-q")
+    assert not Path("step.md").exists()
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    onnxreduce("convert", "a.onnx", "odd.onnx", "--opset", 7, "--out-dir", "out")
+    onnxreduce("verify", "a.onnx", "b.onnx", "--trials", 1)
+    onnxreduce("inspect", "a.onnx")
+    head, _, names, _, first, second, _, other, _, _, _, differs = (
+        Path("step.md").read_text().rstrip().split("\n")
+    )
+    assert head == "### onnxreduce convert: 1 failure, 0 not checked, of 4 cases"
+    assert names == "| model | output | result | why, or how it was checked |"
+    assert first.startswith(
+        "| odd.onnx |  | cannot be converted | StringNormalizer node a&#124;b&#96;"
+    )
+    assert "<" not in first
+    assert first.count("|") == 5
+    assert second.startswith("| a.onnx | out/a.onnx | converted | 2 sites")
+    assert other == "### onnxreduce verify: 1 failure, 0 not checked, of 2 cases"
+    assert differs.startswith("| a.onnx | output y | a.onnx in onnxruntime and b.onnx in ")
 
 
 def code_quality(path):
