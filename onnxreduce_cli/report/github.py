@@ -51,7 +51,7 @@ def summary(report: Mapping[str, Any]) -> str:
     lines = [f"### {head}, {skipped:,} not checked, of {count(len(found), 'case')}", ""]
     if report["command"] == "convert" and report["problem"] is None:
         rows = [_row(model) for model in _failed_first(report["models"])]
-        lines += _markdown(("model", "output", "result", "why, or how it was checked"), rows)
+        lines += _markdown(("model", "result", "verdict, or what is wrong"), rows)
     else:
         judged = [(case, case.failure or case.skipped) for case in found]
         rows = [[case.suite, f"{case.kind} {case.name}", why] for case, why in judged if why]
@@ -64,8 +64,7 @@ def _failed_first(models: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def _row(model: Mapping[str, Any]) -> list[str]:
-    checks, problem = model["checks"], model["problem"]
-    why = "" if checks is None else checks["summary"]
+    why, problem = model["verdict"], model["problem"]
     if problem is not None:
         first, *more = problem["message"].split("\n")
         # A line that ends with a colon only announces the reasons.
@@ -74,7 +73,7 @@ def _row(model: Mapping[str, Any]) -> list[str]:
             item, others = problem["blockers"][0], len(problem["blockers"]) - 1
             why = f"{item['op_type']} node {item['node']}: {item['reason']}"
             why += f" (and {count(others, 'other node')})" if others else ""
-    return [model["source"], model["target"], model["state"], why]
+    return [model["source"], model["state"], why]
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

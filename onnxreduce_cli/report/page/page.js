@@ -406,6 +406,7 @@ function modelSection(model, picture, heading) {
   return make("section", {class: "model"},
     make(heading, {}, short(model.source, 120), model.target ? ` → ${short(model.target, 120)}` : "", badge(model.state, good ? "good" : "bad")),
     model.problem && !blockers ? make("p", {class: "bad mono"}, model.problem.message) : null,
+    model.verdict ? make("p", {class: "verdict"}, model.verdict) : null,
     plan && plan.choice ? make("p", {}, plan.choice) : null,
     plan && plan.ir_version_reason ? make("p", {class: "dim"}, `IR version: ${plan.ir_version_reason}`) : null,
     make("div", {class: "cards"}, cards),
@@ -437,7 +438,7 @@ function convert() {
   const jump = (at) => make("a", {href: `#model${at}`, click: () => { document.getElementById(`model${at}`).open = true; }}, short(data.models[at].source, 120));
   return [head,
     make("div", {class: "cards"}, [...states].map(([state, many]) => card(state, number(many)))),
-    ...filtered(["model", "result", "opset", "changed", "why, or how it was checked"], order.map((at) => {
+    ...filtered(["model", "result", "opset", "changed", "verdict, or what is wrong"], order.map((at) => {
       const model = data.models[at];
       return [jump(at), make("span", {class: model.exit_code ? "bad" : "good"}, model.state),
         model.plan ? `${model.plan.source ?? "none"} → ${model.plan.target}` : "–", model.plan ? model.plan.changes.length : "–",
@@ -447,9 +448,9 @@ function convert() {
     part("What changed, by operator, in all", changesTable(data.models.flatMap((model) => model.plan ? model.plan.changes : []))),
     part("Each model", whole)];
 }
-/* Why a model failed, without a line that only announces it, or how it was checked. */
+/* Why a model failed, without a line that only announces it, or the verdict. */
 function reason(model) {
-  if (!model.problem) return model.checks ? model.checks.summary : "";
+  if (!model.problem) return model.verdict;
   const [first] = model.problem.blockers;
   if (first) return `${first.op_type} node ${first.node}: ${first.reason}`;
   const lines = model.problem.message.split("\n");
