@@ -111,6 +111,22 @@ def reasons_of_nothing(text: str) -> list[str]:
     return [str(item) for item in onnxreduce_cli.plan(source(text), **INT32).blockers]
 
 
+def test_what_stays_reads_inputs_and_makes_outputs_that_stay() -> None:
+    found = source("""g (int64[2] s, float[6] x) => (float[A, B] y, int64[C, D] k) {
+        y = Reshape (x, s) k = ArgMax (y) }""")
+    feeds = {"s": np.array([2, -1]), "x": np.float32([0, 9, 2, 3, 4, 5])}
+    result = same_in_int32(found, feeds, keep_interface=True)
+    assert op_types(result) == ["Reshape", "ArgMax"]
+
+
+def test_before_opset_6_casts_state_dtypes_as_text() -> None:
+    text = """<ir_version: 5, opset_import: ["" : 4]>
+        g (float[2, 3] x) => (int64[2] k) { k = Shape (x) }"""
+    result = onnxreduce_cli.convert(model(text), **INT32)
+    assert op_types(result) == ["Shape", "Cast"]
+    assert onnxreduce_cli.convert(result, **INT32) == result
+
+
 def test_only_the_first_cause_is_named_with_what_to_type() -> None:
     text = EMBEDDING.replace("e = Add (ids, one)", "f = Add (ids, one) e = Sub (f, one)")
     assert reasons(text) == {

@@ -42,6 +42,8 @@ _OPTIONS = (
     ("--io-dtype", "x=double,y=float16"), ("--io-dtype", "X=int32", "--io-dtype", "Y=i64"),
     ("--dtype", "float=float16", "--keep-dtype", "Add"),
     ("--dtype", "float=bfloat16", "--keep-dtype", "Mul", "--keep-interface"),
+    ("--dtype", "int64=int32"), ("--dtype", "int64=int32", "--keep-interface"),
+    ("--dtype", "int64=int32", "--assume-range", "x=0:9,indices=-3:2147483648"),
     ("--dim", "N=2"), ("--dim", "batch=1"), ("--fold",),
 )  # fmt: skip
 #: A list of operators, which excludes a runtime.

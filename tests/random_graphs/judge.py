@@ -102,7 +102,7 @@ def _allowed(case: Case) -> Allowed:
     changed = {numpy_name(a): numpy_name(b) for a, b in case.options.get("dtypes", {}).items()}
     kept = bool(case.options.get("keep_interface"))
     # Every value may be off by the rounding of the largest one among them.
-    scale = max(1.0, case.largest) if changed else 1.0
+    scale = max(1.0, case.largest) if changed and "int64" not in changed else 1.0
     outer = {name: numpy_name(text) for name, text in case.options.get("io_dtypes", {}).items()}
     return Allowed({} if kept else changed, scale, outer, changed)
 

@@ -36,7 +36,17 @@ _OUTER = {
     "bool": ("uint8",),
 }
 
-_KINDS = ("runtime", "dtypes", "io_dtypes", "dims", "fold", "allow_ops", "contract", "expand")
+_KINDS = (
+    "runtime",
+    "dtypes",
+    "int32",
+    "io_dtypes",
+    "dims",
+    "fold",
+    "allow_ops",
+    "contract",
+    "expand",
+)
 
 _PATTERNS = [pattern for idiom in IDIOMS for pattern in plain_patterns(idiom)]
 
@@ -58,6 +68,11 @@ def whole_model_cases(draw: st.DrawFn) -> Case:
         options["keep_interface"] = draw(st.booleans())
         own = sorted({node.op_type for node in with_inner(case.model.graph.node)})
         options["keep_dtype"] = draw(st.lists(st.sampled_from(own), max_size=2, unique=True))
+        target = own_opset(case.model)
+    elif kind == "int32":
+        options["dtypes"] = {"int64": "int32"}
+        options["keep_interface"] = draw(st.booleans())
+        options["assume_ranges"] = _ranges(case)
         target = own_opset(case.model)
     elif kind == "io_dtypes":
         options["io_dtypes"] = _outer_dtypes(draw, case)
@@ -92,6 +107,12 @@ def _outer_dtypes(draw: st.DrawFn, case: Case) -> dict[str, str]:
         if known and item.name not in defaults and draw(st.booleans()):
             found[item.name] = draw(st.sampled_from(known))
     return found
+
+
+def _ranges(case: Case) -> dict[str, tuple[int, int]]:
+    """The ranges of what is fed in int64."""
+    fed = {n: array for n, array in case.feeds.items() if array.dtype == np.int64 and array.size}
+    return {name: (int(array.min()), int(array.max())) for name, array in fed.items()}
 
 
 def _fitting(feeds: dict[str, Any], dtypes: Mapping[str, str]) -> dict[str, Any]:

@@ -114,21 +114,21 @@ def _change(
 ) -> ChangedDtypes:
     model = document.model
     model_input = ConversionInput.of(model, document.base_dir)
-    keeping = KeptDtype(model_input, before, after, asked)
-    keeping.keep_casts()
     old, new = dtype_name(before), dtype_name(after)
     interface = _values_of_dtype(model.graph, before)
     names = [name for _, name in interface]
+    outer = names if keep_interface else []
+    keeping = KeptDtype(model_input, before, after, asked, outer)
+    keeping.keep_casts()
     cast = cast_values(model) if keep_interface else frozenset[str]()
     proven: tuple[str, ...] = ()
     if (before, after) == INTEGERS:
-        outer = names if keep_interface else []
         proven = _proven(document, model_input, keeping, ranges, outer, cast.intersection(outer))
     change = DtypeChange(
         model,
         before,
         after,
-        names if keep_interface else (),
+        outer,
         cast,
         {key: item.inputs for key, item in keeping.nodes.items()},
         [key for key, item in keeping.nodes.items() if item.entirely],

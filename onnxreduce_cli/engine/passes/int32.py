@@ -21,6 +21,7 @@ from onnxreduce_cli.errors import Blocker, UsageError
 from onnxreduce_cli.model.file.byte_ranges import FileRange, RecodedRange
 from onnxreduce_cli.model.file.document import Document
 from onnxreduce_cli.model.file.weights import data_of, stored_files
+from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.dtype_change import keep_option
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs
@@ -152,13 +153,19 @@ class _Prover:
             for scope in owners:
                 value = id(scope), name
                 kind = self._kind(scope, name)
-                if kind != _INT64 or self._facts.constant(scope, name) is not None:
-                    what = "is a constant" if kind == _INT64 else f"is {kind}, not {_INT64}"
+                integers = kind in (_INT64, "tensor(int32)")  # It may be changed already.
+                if not integers or self._facts.constant(scope, name) is not None:
+                    what = "is a constant" if integers else f"is {kind}, not {_INT64}"
                     raise UsageError(f"{said}: it {what}; leave it out")
                 yield value, Interval(*ends)
 
     def _kind(self, scope: Scope, name: str) -> str | None:
-        return self._facts.kind(scope, name)
+        found, node = self._facts.kind(scope, name), scope.producer(name)
+        if found is None and node is not None and node.op_type == "Cast":
+            # Before opset 6 a Cast states the dtype as text, which onnx does not read.
+            to = attributes.find(node, "to")
+            return None if to is None or to.s == b"INT64" else to.s.decode("utf-8", "replace")
+        return found
 
     # Where values become int32
 

@@ -95,7 +95,12 @@ class KeptDtype:
     """
 
     def __init__(
-        self, model_input: ConversionInput, before: int, after: int, asked: Collection[str]
+        self,
+        model_input: ConversionInput,
+        before: int,
+        after: int,
+        asked: Collection[str],
+        outer: Collection[str] = (),
     ) -> None:
         """Find the nodes, in a model that is not changed yet.
 
@@ -104,13 +109,14 @@ class KeptDtype:
             before: the dtype that is replaced.
             after: the one that replaces it.
             asked: operators, and names of nodes.
+            outer: inputs and outputs of the model that keep the dtype.
 
         Raises:
             UsageError: a name is of no operator and of no node of the model.
             ConversionError: a node that is named cannot keep its dtype.
         """
         self.scopes = model_input.scopes
-        self._before, self._after = before, after
+        self._before, self._after, self._outer = before, after, frozenset(outer)
         self._facts: Facts = model_input.facts
         known = {name for scope in self.scopes for n in scope.nodes for name in (n.op_type, n.name)}
         for name in asked:
@@ -173,9 +179,10 @@ class KeptDtype:
         return found
 
     def is_read(self, scope: Scope, name: str) -> bool:
-        """Return whether a value of a scope is read in the new dtype, as an output of it is."""
-        readers = self.readers.get((id(scope), name), ())
-        return name in scope.outputs or any(map(self.reads_new, readers))
+        """Return whether a value of a scope is read in the new dtype, as most outputs of it are."""
+        if name in scope.outputs and not (scope is self.scopes[0] and name in self._outer):
+            return True
+        return any(map(self.reads_new, self.readers.get((id(scope), name), ())))
 
     def reads_new(self, reader: Reader) -> bool:
         """Return whether a node reads a value in the new dtype."""
@@ -202,10 +209,13 @@ class KeptDtype:
                 self.keep(scope, node, _CAST, [0])
 
     def inside(self) -> dict[int, frozenset[str]]:
-        """Return by scope the values that the nodes make, and that they alone read."""
+        """Return by scope the values that the nodes make, or callers give, and they alone read."""
         found = {id(scope): set[str]() for scope in self.scopes}
         for kept in self.nodes.values():
             made = {kept.node.output[place] for place in kept.outputs}
+            if kept.scope is self.scopes[0]:
+                read = {kept.node.input[place] for place in kept.inputs}
+                made |= read & self._outer & kept.scope.inputs
             found[id(kept.scope)] |= {n for n in made if not self.is_read(kept.scope, n)}
         return {owner: frozenset(names) for owner, names in found.items()}
 

@@ -405,7 +405,8 @@ class Drawer:
         if low > high or manner.values != ENDS:
             any_drawn = self._tensor(name, proto, choice, manner)
             return any_drawn if low > high else any_drawn.clip(low, high)
-        shape, dtype = self._shape(name, _dense(proto), choice), numpy_dtype(TensorProto.INT64)
+        shape = self._shape(name, _dense(proto), choice)
+        dtype = numpy_dtype(proto.tensor_type.elem_type)
         ends = [(low, low), (high, high), (low, high)][manner.level % 3]
         which = np.asarray(manner.rng.integers(0, 2, shape))
         drawn: Array = np.array(ends, dtype)[which]
