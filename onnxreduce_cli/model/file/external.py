@@ -65,7 +65,10 @@ def data_files(document: Document, *, allow_outside: bool = False) -> list[DataF
 
 
 def data_locations(document: Document) -> list[str]:
-    """Return the paths of files that a model's tensors refer to, as it says them, each once."""
+    """Return the paths of files that a model's tensors refer to, as it says them, each once.
+
+    Paths that are not UTF-8 are left out: no model with them is taken.
+    """
     if not document.has_external_data:
         return []
     return list(
@@ -74,7 +77,7 @@ def data_locations(document: Document) -> list[str]:
             for tensor in tensors(document.model)
             if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None
             for entry in tensor.external_data
-            if entry.key == "location"
+            if entry.key == "location" and isinstance(entry.value, str)
         )
     )
 

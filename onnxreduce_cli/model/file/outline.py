@@ -104,7 +104,8 @@ class Outline:
         """Return the data that was left out of a tensor; None where none was."""
         if tensor.data_location == TensorProto.EXTERNAL and len(tensor.external_data) == 1:
             name = tensor.external_data[0].value
-            if name.startswith(self._prefix):
+            # What is not UTF-8 is given in bytes.
+            if isinstance(name, str) and name.startswith(self._prefix):
                 return self._left_out[int(name[len(self._prefix) :])]
         return None
 
