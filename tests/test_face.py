@@ -115,7 +115,7 @@ def test_results_are_short_where_they_are_shown(tmp_path: Path) -> None:
     assert repr(report) == f"<VerifyReport EQUIVALENT: {path} and {done.target}, 2 trials>"
     # The opset, the IR version, the node, and the constant that it no longer reads.
     assert repr(diff) == f"<Diff {path} and {done.target}: 4 differences>"
-    assert repr(done.checks) == "<SiteReport 1 site, 1 distinct, all checked: 1 bit-exact>"
+    assert repr(done.checks) == "<SiteReport 1 node, all checked: 1 bit-exact>"
     for item in (done, report, diff):
         page = item._repr_html_()
         assert page.startswith("<table>")

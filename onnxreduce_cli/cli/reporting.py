@@ -270,7 +270,7 @@ _OPTIONS = {
         "--junit",
         type=click.Path(),
         metavar="FILE.xml",
-        help="Write a case for each model, output and distinct node that changed.",
+        help="Write a case for each model, output and node that changed (equal nodes once).",
     ),
     "code_quality": click.option(
         "--code-quality",

@@ -36,7 +36,7 @@ def _summary(item: Runtime) -> str:
     parts = [_versions(item)]
     opset = newest.number("newest")
     parts += [f"opset {opset}"] if opset is not None else []
-    parts += [count(len(newest.quirks), "quirk")] if newest.quirks else []
+    parts += [count(len(newest.quirks), "known fault")] if newest.quirks else []
     return ", ".join(parts)
 
 

@@ -45,9 +45,9 @@ def _lines(report: VerifyReport, verbose: bool) -> Iterator[str]:
     if void:
         yield f"{len(void)} of {len(report.trials)} inputs prove nothing: {void[0].void}"
     for warning in report.warnings:
-        yield f"Warning: {warning}"
+        yield f"warning: {warning}"
     for remark in report.remarks:
-        yield f"Remark: {remark}"
+        yield f"remark: {remark}"
     if report.saved is not None:
         yield f"The inputs are kept in {report.saved}; replay them with --inputs {report.saved}"
 

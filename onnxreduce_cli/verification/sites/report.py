@@ -11,6 +11,7 @@ import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli.serializable import Serializable
+from onnxreduce_cli.text import count
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 
 #: Larger errors are given as absolute ones: ULPs of results that cancel to nearly 0 are many.
@@ -168,10 +169,11 @@ class SiteReport(Serializable):
 
     @property
     def summary(self) -> str:
-        """One line: ``12 sites, 4 distinct, all checked: 3 bit-exact, 1 within 2 ULP``."""
+        """One line: ``12 nodes, 4 different, all checked: 3 bit-exact, 1 within 2 ULP``."""
         if not self.sites:
-            return "no sites to check"
-        head = f"{self.sites} site{'s' * (self.sites != 1)}, {self.distinct} distinct, "
+            return "no nodes to check"
+        different = f"{self.distinct} different, " if self.distinct != self.sites else ""
+        head = f"{count(self.sites, 'node')}, {different}"
         if not self.checked:
             return f"{head}none checked"
         parts = [f"{self.bit_exact} bit-exact"] if self.bit_exact else []

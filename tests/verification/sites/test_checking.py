@@ -131,7 +131,7 @@ def test_a_computed_shape_that_fits_is_found_soon() -> None:
     )
     found.graph.input[1].type.tensor_type.shape.dim[0].dim_value = 3
     report = checked(found, 13)
-    assert report.summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert report.summary == "1 node, all checked: 1 bit-exact"
 
 
 def test_scalars_near_constants() -> None:
@@ -159,7 +159,7 @@ def test_large_dimensions_and_weights_cost_nothing() -> None:
         "{ y = ReduceMax<axes=[1],keepdims=0>(x) \n w = ReduceMax<axes=[1],keepdims=0>(z) }",
     )
     report = checked(found, 18)
-    assert report.summary == "2 sites, 1 distinct, all checked: 1 bit-exact"
+    assert report.summary == "2 nodes, 1 different, all checked: 1 bit-exact"
 
 
 def test_unknown_ranks_are_tried_over_all_that_are_legal() -> None:
@@ -167,7 +167,7 @@ def test_unknown_ranks_are_tried_over_all_that_are_legal() -> None:
     del found.graph.input[0].type.tensor_type.shape.dim[:]
     found.graph.input[0].type.tensor_type.ClearField("shape")
     found.graph.output[0].type.tensor_type.ClearField("shape")
-    assert checked(found, 18).summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert checked(found, 18).summary == "1 node, all checked: 1 bit-exact"
 
 
 def test_a_rank_that_only_onnxruntime_accepts_is_not_legal() -> None:
@@ -191,7 +191,7 @@ def test_like_sites_are_checked_once_and_the_summary_says_so() -> None:
     assert report.sites == 10
     # The first of the chain reads [N, M], the others [N, 1].
     assert report.distinct == 3
-    assert report.summary == "10 sites, 3 distinct, all checked: 3 bit-exact"
+    assert report.summary == "10 nodes, 3 different, all checked: 3 bit-exact"
 
 
 def test_sites_whose_constants_differ_are_checked_each() -> None:
@@ -202,12 +202,12 @@ def test_sites_whose_constants_differ_are_checked_each() -> None:
         "{ y = ReduceMax<axes=[0],keepdims=0>(a)  z = ReduceMax<axes=[0],keepdims=0>(b) }",
     )
     report = checked(found, 18)
-    assert report.summary == "2 sites, 2 distinct, all checked: 2 bit-exact"
+    assert report.summary == "2 nodes, all checked: 2 bit-exact"
 
 
 def test_nothing_to_check() -> None:
     report = checked(source(13, "g (float[N] x) => (float[N] y) { y = Relu(x) }"), 13)
-    assert report.summary == "no sites to check"
+    assert report.summary == "no nodes to check"
 
 
 def test_a_site_in_a_function_uses_the_types_of_its_calls() -> None:
@@ -217,7 +217,7 @@ def test_a_site_in_a_function_uses_the_types_of_its_calls() -> None:
         '<domain: "f", opset_import: ["": 13]> top <k> (a) => (b) { b = ReduceMax<axes=[1]>(a) }'
     )
     report = checked(found, 18)
-    assert report.summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert report.summary == "1 node, all checked: 1 bit-exact"
 
 
 CALLED_WITH = """g (float[N,M] x, int64[1] i) => (float[?,?] y, float[?] z) {
@@ -263,7 +263,7 @@ def test_a_site_of_unknown_type_is_unchecked_with_its_reason() -> None:
     assert report.ok
     assert report.checked == 0
     assert report.unchecked[0].reason == "the type of 'a' is not known"
-    assert report.summary == "1 site, 1 distinct, none checked"
+    assert report.summary == "1 node, none checked"
 
 
 Wrong = Callable[[Context], None]
@@ -515,13 +515,13 @@ def test_a_typical_model_is_checked_in_half_a_second() -> None:
     report = check_sites(conversion)
     spent = time.process_time() - start
     assert (report.sites, report.distinct) == (180, 36)
-    assert report.summary.startswith("180 sites, 36 distinct, all checked")
+    assert report.summary.startswith("180 nodes, 36 different, all checked")
     assert spent < 1.0
 
 
 def test_the_report_is_data() -> None:
     report = checked(source(13, RIGHT["reduce_up"][2]), 18)
-    assert report.summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert report.summary == "1 node, all checked: 1 bit-exact"
     assert report.bit_exact == 1
 
 
@@ -572,7 +572,7 @@ def test_what_the_model_says_of_its_outputs_bounds_the_inputs() -> None:
 )
 def test_open_dimensions_that_a_node_asks_something_of(text: str) -> None:
     report = checked(source(11, text), 13)
-    assert report.summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert report.summary == "1 node, all checked: 1 bit-exact"
 
 
 def test_unknown_ranks_with_what_a_node_asks() -> None:
@@ -582,7 +582,7 @@ def test_unknown_ranks_with_what_a_node_asks() -> None:
     found = source(11, text)
     for value in (*found.graph.input, *found.graph.output):
         value.type.tensor_type.ClearField("shape")
-    assert checked(found, 13).summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert checked(found, 13).summary == "1 node, all checked: 1 bit-exact"
 
 
 @pytest.mark.parametrize(
@@ -621,7 +621,7 @@ def test_unknown_ranks_are_those_that_a_node_runs_on(
         ],
     )
     found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    assert "1 site, 1 distinct, all checked" in checked(found, target).summary
+    assert "1 node, all checked" in checked(found, target).summary
 
 
 def test_what_the_executors_do_not_agree_on_is_not_held_against_a_replacement() -> None:
@@ -641,7 +641,7 @@ def test_an_operator_whose_kernel_ends_the_process_on_an_empty_batch() -> None:
         "<float[1,4,2] w = {1,2,3,4,5,6,7,8}, float[1,4,1] r = {1,2,3,4}> "
         "{ y, h = LSTM<hidden_size=1, layout=1>(x, w, r) }",
     )
-    assert checked(found, 13).summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert checked(found, 13).summary == "1 node, all checked: 1 bit-exact"
 
 
 @pytest.mark.parametrize(
@@ -999,7 +999,7 @@ def test_models_of_other_domains_keep_their_imports() -> None:
         opset_imports=[helper.make_opsetid("", 13), helper.make_opsetid("own", 1)],
         ir_version=8,
     )
-    assert checked(found, 18).summary == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert checked(found, 18).summary == "1 node, all checked: 1 bit-exact"
 
 
 def test_a_tensor_that_is_not_in_the_model_is_not_read() -> None:

@@ -73,7 +73,7 @@ def test_inner_values_cover_nodes_where_the_output_does_not() -> None:
     report = verify(attention(), attention())
     assert report.exit_code == 0
     assert "with them 12 of 14 (86%) are covered" in report.warnings[0]
-    assert "Warning: output 'logits' was all 0" in verify_text(report)
+    assert "warning: output 'logits' was all 0" in verify_text(report)
     assert verify(attention()).warnings == report.warnings
 
 

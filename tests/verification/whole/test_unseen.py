@@ -51,7 +51,7 @@ def test_weights_behind_a_dead_relu_are_named(ir_version: int) -> None:
     found = weighted(DEAD + "t = Mul (r, b) y = Sum (t, a) }", ir_version)
     text = "no output depends on weights 'b', 'low' in any trial: a difference there is not seen"
     assert warnings(found) == [text]
-    assert verify_text(verify(found)).endswith(f"\nWarning: {text}")
+    assert verify_text(verify(found)).endswith(f"\nwarning: {text}")
 
 
 def test_one_weight_of_small_integers() -> None:
