@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name
-from onnxreduce_cli.emit.sizes import arange, known_size, sliced
+from onnxreduce_cli.emit.sizes import arange, known_size, size_of, sliced
 
 #: Which keys a query sees is a constant of at most so many elements, and else computed.
 _LARGEST = 1 << 14
@@ -80,24 +80,30 @@ def _kept_keys(context: Context, mask: Value, lengths: Lengths, *, starts: bool)
 def _bounds(context: Context, mask: Value, lengths: Lengths, *, starts: bool) -> tuple[str, str]:
     """Return how many keys each sequence has, and its first key or empty; int64 of [batch].
 
-    A mask of [3 * batch + 2] begins with the former; what follows is for kernels of GPUs.
+    A mask of [2 * batch] has first keys too. One of [3 * batch + 2] begins with the numbers of
+    keys; what follows is for kernels of GPUs.
     """
-    own, batch = (mask.dims or (None,))[0], (context.input(0).dims or (None,))[0]
+    op, batch = context.op, lengths.batch
+    own, known = (mask.dims or (None,))[0], (context.input(0).dims or (None,))[0]
     numbers = cast(context, mask, TensorProto.INT64)
-    if own is not None and own == batch:
+    if own is not None and own == known:
         return numbers, ""
+    ends = sliced(context, numbers, 0, batch)
     if isinstance(own, int) and isinstance(batch, int):
-        if own == 2 * batch and starts:
-            halves = [(0, batch), (batch, own)]
-            ends, begins = (sliced(context, numbers, start, end) for start, end in halves)
-            return ends, begins
-        if own == 3 * batch + 2:
-            return sliced(context, numbers, 0, batch), ""
-    raise Blocked(
-        f"it is not known what the {own or 'numbers'} numbers of its mask are for a batch of "
-        f"{batch or 'unknown size'}",
-        "name the size of the batch by --dim, or give it a mask of rank 2",
-    )
+        if own not in (batch, 3 * batch + 2, *([2 * batch] if starts else [])):
+            raise Blocked(
+                f"its mask has {own} numbers for a batch of {batch}",
+                "mend the model: give it one for each sequence",
+            )
+        return ends, sliced(context, numbers, batch, own) if own == 2 * batch else ""
+    if not starts:
+        return ends, ""
+    # Without first keys zeros follow, which are the same.
+    longer = op.Concat(numbers, op.Sub(ends, ends), axis=0)
+    twice = as_name(context, batch + batch)
+    has = op.Equal(as_name(context, size_of(context, mask, 0)), twice)
+    begins = sliced(context, longer, batch, batch + batch)
+    return ends, op.Mul(begins, cast(context, has, TensorProto.INT64))
 
 
 def seen_keys(context: Context, queries: Number, keys: Number, *, to_last: bool) -> Value:

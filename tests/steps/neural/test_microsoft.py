@@ -202,7 +202,9 @@ def test_what_multi_blocks() -> None:
     assert "packed" in why({"q": floats(2, 3, 8), "k": floats(2, 3, 2, 2, 4)})
     column = np.ones((2, 1), np.int32)
     assert "one column for all keys" in why(multi(bias=None, mask=column))
-    assert "the 4 numbers of its mask" in why(multi(bias=None, mask=np.ones(4, np.int32)))
+    assert "its mask has 4 numbers for a batch of 2" in why(
+        multi(bias=None, mask=np.ones(4, np.int32))
+    )
     assert "rank 4" in why(multi(bias=None, mask=np.ones((2, 1, 8, 8), np.int32)))
 
 
@@ -264,6 +266,25 @@ def test_attention_of_sizes_at_run_time(shape: tuple[int, ...], unidirectional: 
     agrees(source, inputs, ("x",), 13)
 
 
+@pytest.mark.parametrize(
+    ("op_type", "form"),
+    [
+        (MULTI, "lengths"),
+        (MULTI, "lengths and starts for GPUs"),
+        (ATTENTION, "lengths"),
+        (ATTENTION, "lengths and starts"),
+        (ATTENTION, "lengths and starts for GPUs"),
+    ],
+)
+def test_lengths_of_a_batch_at_run_time(op_type: str, form: str) -> None:
+    inputs = multi(bias=None) if op_type == MULTI else own()
+    inputs["mask"] = OWN_MASKS[form]
+    data = (*[name for name in ("q", "k", "v", "x") if name in inputs], "mask")
+    source = node(op_type, inputs, data, np.float32, sizes=False, num_heads=2)
+    source.graph.input[-1].type.tensor_type.shape.dim[0].Clear()
+    agrees(source, inputs, data, 13)
+
+
 def test_what_attention_blocks() -> None:
     def why(inputs: dict[str, Any], **attributes: Any) -> str:
         return reason(node(ATTENTION, inputs, ("x",), np.float32, num_heads=2, **attributes))
@@ -271,9 +292,6 @@ def test_what_attention_blocks() -> None:
     assert "it has a past" in why(own(mask=None, past=floats(2, 2, 2, 3, 4)))
     assert "its do_rotary=1" in why(own(), do_rotary=1)
     assert "rank 4" in why(own(mask=np.ones((2, 1, 8, 8), np.int32)))
-    source = node(ATTENTION, own(mask=MASKS["lengths"]), ("x",), np.float32, sizes=False,
-                  num_heads=2)  # fmt: skip
-    assert "a batch of unknown size" in reason(source)
 
 
 # GroupQueryAttention
