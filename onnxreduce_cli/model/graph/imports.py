@@ -11,17 +11,22 @@ from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 
 
 def _is_known(domain: str) -> bool:
-    """Return whether a domain is Microsoft's, or one of onnx other than the default domain."""
-    return domain == MICROSOFT or domain.startswith(("ai.onnx.", "com.microsoft.", "com.ms."))
+    """Return whether a domain is one that ONNX Runtime or onnx imports of itself.
+
+    ONNX Runtime imports PyTorch's in each model that it saves.
+    """
+    if domain in (MICROSOFT, "org.pytorch.aten"):
+        return True
+    return domain.startswith(("ai.onnx.", "com.microsoft.", "com.ms."))
 
 
 def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
-    """Return the imports of onnx's and Microsoft's domains that a model or a function does not use.
+    """Return the imports that a model or a function does not use.
 
     A model uses what its functions use: their bodies replace the nodes that call them.
 
     Returns:
-        the versions by domain, without the default domain and domains of others.
+        the versions by domain, without the default domain and domains that others define.
     """
     found = {item.domain: item.version for item in owner.opset_import if _is_known(item.domain)}
     if not found:

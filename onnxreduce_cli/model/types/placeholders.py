@@ -83,6 +83,16 @@ def _same(node: NodeProto, _: int) -> NodeProto:
     return _node("Identity", [node.input[0]])
 
 
+def _like_scale(node: NodeProto, opset: int) -> NodeProto:
+    """Return a node with the shape of the first input and the dtype of the second."""
+    return _node("CastLike", list(node.input[:2])) if opset >= 15 else _same(node, opset)
+
+
+def _layer_normalization(node: NodeProto, opset: int) -> NodeProto | None:
+    """Return the same for the operator that ONNX Runtime has where onnx has none yet."""
+    return _like_scale(node, opset) if opset < 17 else None
+
+
 def _to_float(node: NodeProto, opset: int) -> NodeProto | None:
     # Before opset 6 a Cast names its dtype by name.
     return _node("Cast", [node.input[0]], to=int(TensorProto.FLOAT)) if opset >= 6 else None
@@ -150,7 +160,8 @@ _RULES: dict[tuple[str, str], _Rule] = {
     ("", "ParametricSoftplus"): _same,
     ("", "Scale"): _same,
     ("", "ScaledTanh"): _same,
-    ("", "SimplifiedLayerNormalization"): _same,
+    ("", "LayerNormalization"): _layer_normalization,
+    ("", "SimplifiedLayerNormalization"): _like_scale,
     (LEARNING, "Imputer"): _same,
     (LEARNING, "Normalizer"): _to_float,
     (LEARNING, "Scaler"): _to_float,

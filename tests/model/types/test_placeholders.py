@@ -36,10 +36,23 @@ def _rank(body: str, opset: int = 13) -> int | None:
         ("a = Constant<value_ints=[0]>()  w = Unsqueeze(x, a)"
          "z = com.microsoft.SkipLayerNormalization(w, w, x)", 3),
         ("z = SimplifiedLayerNormalization(x, x)", 2),
+        ("z = LayerNormalization(x, x)", 2),
     ],
 )  # fmt: skip
 def test_a_placeholder_tells_the_rank(body: str, rank: int | None) -> None:
     assert _rank(body + "  y = Relu(z)") == rank
+
+
+@pytest.mark.parametrize("op_type", ["LayerNormalization", "SimplifiedLayerNormalization"])
+def test_the_dtype_is_that_of_the_scale(op_type: str) -> None:
+    source = parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 15]>'
+        f"g (float16[n, 4] x, float[4] s) => (y) {{ z = {op_type}(x, s)  y = Relu(z) }}"
+    )
+    found = scopes(source)
+    known = Facts(source, found).type(found[0], "z")
+    assert known is not None
+    assert (known.kind, known.rank) == ("tensor(float)", 2)
 
 
 def test_a_function_of_the_model_is_no_fused_operator() -> None:
