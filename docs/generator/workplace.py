@@ -133,6 +133,17 @@ g (float[1,3,8,8] x) => (float[1,3,16,16] y) <float[4] factors = {1, 1, 2, 2}> {
 }"""
 
 
+#: A block of an encoder and a normalization as ONNX Runtime saves them.
+OPTIMIZED = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (float[batch,6,8] x, int32[batch,6] mask) => (float[batch,6,8] y)
+<float[8] gamma = {1, 1, 1, 1, 1, 1, 1, 1}, float[8] beta = {0, 0, 0, 0, 0.5, 0.5, 0.5, 0.5}> {
+    [attention] a = com.microsoft.MultiHeadAttention <num_heads = 2> (x, x, x, , mask)
+    [norm] s = com.microsoft.SkipLayerNormalization (a, x, gamma, beta)
+    [gelu] g = com.microsoft.BiasGelu(s, beta)
+    [last_norm] y = SimplifiedLayerNormalization(g, gamma)
+}"""
+
+
 def prepare(folder: Path) -> None:
     """Put all files that the documentation names into an empty folder."""
     for name, source in COPIES.items():
@@ -143,7 +154,7 @@ def prepare(folder: Path) -> None:
     parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
     parsed |= {"forest.onnx": FOREST, "precise.onnx": PRECISE, "for-npu.onnx": FOR_NPU}
     parsed |= {"squeeze.onnx": SQUEEZE, "norm.onnx": NORM, "tokens.onnx": TOKENS}
-    parsed["resize.onnx"] = RESIZE
+    parsed |= {"resize.onnx": RESIZE, "optimized.onnx": OPTIMIZED}
     for name, text in parsed.items():
         onnx.save(onnx.parser.parse_model(text), folder / name)
     _write_with_a_mistake(folder / "broken.onnx")
