@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.text import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -361,44 +362,28 @@ type_option = click.option(
 
 _TABLE = "[tool.onnxreduce]"
 
-
-def _read_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text")
-    return value
-
-
-def _read_names(value: object) -> tuple[str, ...]:
-    found = value.split(",") if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise TypeError("names of operators")
-    return tuple(name.strip() for name in found)
-
-
-def _read_dtypes(value: object) -> dict[str, str]:
-    pairs = [value] if isinstance(value, str) else value
-    if not isinstance(pairs, list) or not all(isinstance(pair, str) for pair in pairs):
-        raise TypeError("changes of dtypes, as bfloat16=float")
-    found = {before: after for before, _, after in (pair.partition("=") for pair in pairs)}
-    if len(found) < len(pairs) or not all((*found, *found.values())):
-        raise TypeError("changes of dtypes, as bfloat16=float")
-    return found
-
-
-def _read_number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise TypeError("a number, 0 or more")
-    return float(value)
-
-
-#: The settings: the parameter that each sets, its parser, and the options that override it.
-_SETTINGS: Mapping[str, tuple[str, Callable[[object], Any], tuple[str, ...]]] = {
-    "for": ("runtime", _read_text, ("opset", "allow_ops")),
-    "contract": ("contract", _read_names, ()),
-    "dtype": ("dtypes", _read_dtypes, ()),
-    "rtol": ("rtol", _read_number, ("exact", "ulp")),
-    "atol": ("atol", _read_number, ("exact", "ulp")),
+#: The options in place of which a command line may give others, which then win.
+_INSTEAD: Mapping[str, tuple[str, ...]] = {
+    "for": ("opset", "allow-ops"),
+    "opset": ("for",),
+    "allow-ops": ("for",),
+    "out-dir": ("output", "in-place"),
+    "in-place": ("output", "out-dir"),
+    "jobs": ("cluster", "output"),
+    "cluster": ("jobs", "output"),
+    "resume": ("output",),
+    "strict": ("no-check",),
+    "no-check": ("strict",),
+    "inline": ("external-data-threshold",),
+    "external-data-threshold": ("inline",),
+    "rtol": ("exact", "ulp"),
+    "atol": ("exact", "ulp"),
+    "ulp": ("exact", "rtol", "atol"),
+    "exact": ("ulp", "rtol", "atol"),
 }
+
+#: What is for comparing whole models: a conversion does so with --verify alone.
+_COMPARISON = ("input", "inputs", "trials", "seed", "rtol", "atol")
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -407,36 +392,87 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def call(**given: Any) -> None:
         context = click.get_current_context()
+        path, stated = _read_settings()
+        own = _options_of(context.command)
 
         def is_given(name: str) -> bool:
-            return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
+            source = context.get_parameter_source(str(own[name].name)) if name in own else None
+            return source not in (None, ParameterSource.DEFAULT)
 
-        path, stated = _read_settings()
-        for name, value in stated.items():
-            parameter, _, others = _SETTINGS[name]
-            if parameter not in given or any(map(is_given, (parameter, *others))):
+        # Whether models are compared decides about others.
+        for name in sorted(stated, key=lambda name: name != "verify"):
+            if name not in own:
                 continue
-            # Tolerances are for comparing whole models: a conversion does so with --verify alone.
-            if parameter in ("rtol", "atol") and not given.get("verify", True):
-                continue
-            # Not at the top: the import takes long, and most projects have no settings.
-            from onnxreduce_cli.engine.options import Options
-
+            idle = name in _COMPARISON and not given.get("verify", True)
+            parameter = str(own[name].name)
             try:
-                Options(**{parameter: value}).check_names()
-            except UsageError as error:
-                raise click.UsageError(f"{path}: {name} of {_TABLE}: {error}") from error
-            given[parameter] = value
+                typed = _typed(own[name], stated[name])
+                if idle or any(map(is_given, (name, *_INSTEAD.get(name, ())))):
+                    continue
+                given[parameter] = own[name].process_value(context, typed)
+                _check_names(parameter, given[parameter])
+            except TypeError as error:
+                wrong = f"must be {error}, not {stated[name]!r}"
+                raise click.UsageError(f"{path}: {name} of {_TABLE} {wrong}") from None
+            except (click.BadParameter, UsageError) as error:
+                said = error.message if isinstance(error, click.BadParameter) else error
+                raise click.UsageError(f"{path}: {name} of {_TABLE}: {said}") from error
         command(**given)
 
     return call
+
+
+def _options_of(command: click.Command) -> dict[str, click.Option]:
+    """Return a command's options by their long names, without dashes."""
+    options = [item for item in command.params if isinstance(item, click.Option)]
+    return {max(item.opts, key=len).lstrip("-"): item for item in options}
+
+
+def _typed(option: click.Option, value: object) -> Any:
+    """Return a value of TOML as it would be typed.
+
+    Raises:
+        TypeError: it is none that the option takes; the message says what is.
+    """
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise TypeError("true or false")
+        return value
+    if option.multiple:
+        if isinstance(value, dict):
+            return tuple(f"{name}={item}" for name, item in value.items())
+        found = [value] if isinstance(value, str) else value
+        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+            raise TypeError("a text, a list of texts, or a table")
+        return tuple(found)
+    if isinstance(value, str):
+        return value
+    plain = isinstance(option.type, click.types.StringParamType | click.Path | click.Choice)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("a text" if plain else "a number")
+    if plain and option.callback is None:
+        raise TypeError("a text")
+    return str(value)
+
+
+def _check_names(parameter: str, value: Any) -> None:
+    """Check that what an option of a conversion names exists.
+
+    Raises:
+        UsageError: it does not.
+    """
+    # Not at the top: the import takes long, and most projects have no settings.
+    from onnxreduce_cli.engine.options import Options
+
+    if parameter in Options.__dataclass_fields__:
+        Options(**{parameter: value}).check_names()
 
 
 def _read_settings() -> tuple[Path | None, dict[str, Any]]:
     """Return the nearest pyproject.toml, from this folder upward, and its settings.
 
     Raises:
-        UsageError: it is no TOML, or has an unknown setting or a wrong value.
+        UsageError: it is no TOML, or has an unknown setting.
     """
     here = Path.cwd()
     path = next(
@@ -455,18 +491,19 @@ def _read_settings() -> tuple[Path | None, dict[str, Any]]:
         table = _parse_table(text) if "onnxreduce" in text else {}
     except (OSError, ValueError) as error:  # It is not UTF-8, or no TOML.
         raise click.UsageError(f"{path} cannot be read: {error}") from error
-    found = {}
-    for name, value in table.items():
-        if name not in _SETTINGS:
-            known = ", ".join(_SETTINGS)
-            raise click.UsageError(f"{path}: {_TABLE} has no {name!r}; it may have {known}")
-        try:
-            found[name] = _SETTINGS[name][1](value)
-        except TypeError as error:
-            raise click.UsageError(
-                f"{path}: {name} of {_TABLE} must be {error}, not {value!r}"
-            ) from None
-    return path, found
+    if table:
+        from onnxreduce_cli.cli.convert import convert_command
+        from onnxreduce_cli.cli.verify import verify_command
+
+        known = {**_options_of(convert_command), **_options_of(verify_command)}
+        del known["output"]  # It names one file of one call.
+        for name in table:
+            if name not in known:
+                raise click.UsageError(
+                    f"{path}: {_TABLE} has no {name!r}{did_you_mean(name, known)}; it may have the "
+                    "options of convert and verify but -o, by their long names without dashes"
+                )
+    return path, table
 
 
 def _parse_table(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -76,20 +77,72 @@ def test_tolerances_where_models_are_compared(project, onnxreduce):
     assert onnxreduce(*compare, "--exact").code == 1
 
 
+def test_every_option_of_both_commands(project, onnxreduce):
+    project(
+        """[tool.onnxreduce]
+        opset = 13
+        strict = true
+        verify = true
+        trials = 2
+        seed = 5
+        strip-metadata = "all"
+        external-data-threshold = "1MB"
+        ir-version = 8
+        dim = {N = 3}
+        io-dtype = {x = "double"}
+        timeout = 30
+        out-dir = "out"
+        force = true
+        json = "report.json"
+        executor = "numpy"
+        special = true
+        """
+    )
+    found = onnx.load("m.onnx")
+    for value in (*found.graph.input, *found.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "N"
+    onnx.save(found, "m.onnx")
+    assert onnxreduce("convert", "m.onnx").code == 0
+    found = json.loads(Path("report.json").read_text())
+    told = found["call"]["options"]
+    assert (told["strict"], told["seed"], told["trials"], told["timeout"]) == (True, 5, 2, 30)
+    assert (told["external-data-threshold"], told["ir-version"], told["dim"]) == (
+        10**6,
+        8,
+        {"N": 3},
+    )
+    written = onnx.load("out/m.onnx")
+    assert (written.ir_version, written.opset_import[0].version) == (8, 13)
+    assert written.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+    assert onnxreduce("verify", "m.onnx", "m.onnx").code == 0
+    found = json.loads(Path("report.json").read_text())
+    assert {run["executor"] for run in found["runs"]} == {"numpy"}
+    assert found["call"]["options"]["special"] is True
+    # What the command line gives wins, and what goes with it.
+    assert onnxreduce("convert", "m.onnx", "--opset", 17, "-o", "own.onnx").code == 0
+    assert onnx.load("own.onnx").opset_import[0].version == 17
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (
-            "[tool.onnxreduce]\nopset = 13",
-            "has no 'opset'; it may have for, contract, dtype, rtol, atol",
+            "[tool.onnxreduce]\nopsett = 13",
+            "has no 'opsett'; did you mean opset",
         ),
+        ("[tool.onnxreduce]\noutput = 'x.onnx'", "has no 'output'"),
+        ("[tool.onnxreduce]\nmodels = 'x.onnx'", "has no 'models'"),
         ("[tool.onnxreduce]\nfor = 8", "for of [tool.onnxreduce] must be a text, not 8"),
+        ("[tool.onnxreduce]\ndtype = 'half'", "dtype of [tool.onnxreduce]: 'half' is not of the"),
+        ("[tool.onnxreduce]\nverify = true\nrtol = -1", "[tool.onnxreduce]: -1.0 is not 0 or more"),
         (
-            "[tool.onnxreduce]\ndtype = 'half'",
-            "dtype of [tool.onnxreduce] must be changes of dtypes",
+            "[tool.onnxreduce]\ncontract = [1]",
+            "must be a text, a list of texts, or a table, not [1]",
         ),
-        ("[tool.onnxreduce]\nrtol = -1", "rtol of [tool.onnxreduce] must be a number, 0 or more"),
-        ("[tool.onnxreduce]\ncontract = [1]", "names of operators, not [1]"),
+        ("[tool.onnxreduce]\nstrict = 1", "strict of [tool.onnxreduce] must be true or false"),
+        ("[tool.onnxreduce]\njobs = true", "jobs of [tool.onnxreduce] must be a number, not True"),
+        ("[tool.onnxreduce]\njobs = 0", "jobs of [tool.onnxreduce]: 0 is not in the range"),
+        ("[tool.onnxreduce]\nexternal-data = 'no'", "'no' is not one of 'link', 'copy', 'keep'"),
         ("[tool.onnxreduce", "cannot be read"),
     ],
 )
