@@ -20,6 +20,9 @@ from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, calle
 #: Returns the node that replaces a copy of a node of an opset; None to leave it as it is.
 _Rule = Callable[[NodeProto, int], "NodeProto | None"]
 
+#: A domain of onnx, with operators that train a model.
+TRAINING = "ai.onnx.preview.training"
+
 #: The ranks of the outputs, whatever the inputs.
 _RANKS: dict[tuple[str, str], tuple[int, ...]] = {
     (LEARNING, "LinearClassifier"): (1, 2),
@@ -28,10 +31,10 @@ _RANKS: dict[tuple[str, str], tuple[int, ...]] = {
     (LEARNING, "SVMRegressor"): (2,),
     (LEARNING, "TreeEnsembleClassifier"): (1, 2),
     (LEARNING, "TreeEnsembleRegressor"): (2,),
-    (MICROSOFT, "Attention"): (3,),
-    (MICROSOFT, "EmbedLayerNormalization"): (3,),
-    (MICROSOFT, "GroupQueryAttention"): (3,),
-    (MICROSOFT, "MultiHeadAttention"): (3,),
+    (MICROSOFT, "Attention"): (3, 5),
+    (MICROSOFT, "EmbedLayerNormalization"): (3, 1, 3),
+    (MICROSOFT, "GroupQueryAttention"): (3, 4, 4),
+    (MICROSOFT, "MultiHeadAttention"): (3, 4, 4),
     (MICROSOFT, "QAttention"): (3,),
     (MICROSOFT, "QGemm"): (2,),
 }
@@ -71,7 +74,7 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Container[Functio
             found = rule(node, opset) if opset and rule is not None else None
             if found is not None:
                 found.name = node.name
-                found.output.append(node.output[0])
+                found.output.insert(0, node.output[0])
                 node.CopyFrom(found)
 
 
@@ -81,6 +84,18 @@ def _node(op_type: str, inputs: list[str], **values: Any) -> NodeProto:
 
 def _same(node: NodeProto, _: int) -> NodeProto:
     return _node("Identity", [node.input[0]])
+
+
+def _sum_too(node: NodeProto, opset: int) -> NodeProto:
+    """Return a node that gives the first input, and again as the sum, which is the fourth output.
+
+    Momentum is the operator of onnx that has two such outputs.
+    """
+    if len(node.output) < 4:
+        return _same(node, opset)
+    data = node.input[0]
+    inputs, outputs = ["", "", data, data, data], [node.output[3]]
+    return helper.make_node("Momentum", inputs, outputs, domain=TRAINING)
 
 
 def _like_scale(node: NodeProto, opset: int) -> NodeProto:
@@ -184,9 +199,11 @@ _RULES |= {
         "QLinearSigmoid",
         "QLinearSoftmax",
         "QuickGelu",
-        "SkipLayerNormalization",
-        "SkipSimplifiedLayerNormalization",
     )
+}
+_RULES |= {
+    (MICROSOFT, op_type): _sum_too
+    for op_type in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
 }
 
 _OPERATORS = frozenset(op_type for _, op_type in _RULES)

@@ -17,10 +17,10 @@ from onnx import (
 
 from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.graph.attributes import bind
-from onnxreduce_cli.model.graph.domains import UNKNOWN_DOMAIN, default_opset
+from onnxreduce_cli.model.graph.domains import MICROSOFT, UNKNOWN_DOMAIN, default_opset
 from onnxreduce_cli.model.graph.scope import FunctionKey, function_key, with_inner
 from onnxreduce_cli.model.graph.values import ValueType
-from onnxreduce_cli.model.types.placeholders import put_placeholders
+from onnxreduce_cli.model.types.placeholders import TRAINING, put_placeholders
 
 #: The most elements of an initializer that is copied with data; it may be axes or a shape.
 _SMALL = 1024
@@ -34,6 +34,7 @@ def model_skeleton(model: ModelProto) -> ModelProto:
     _draw(skeleton.graph, model.graph)
     functions = {function_key(function) for function in model.functions}
     put_placeholders(skeleton.graph, default_opset(model) or 0, functions)
+    _import_training(skeleton)
     for training in model.training_info:
         copy = skeleton.training_info.add()
         for field in ("initialization", "algorithm"):
@@ -162,4 +163,12 @@ def call_skeleton(
     if any(item.ref_attr_name for item in bound.values()):
         skeleton.opset_import.add(domain=UNKNOWN_DOMAIN, version=1)
     put_placeholders(graph, default_opset(function) or 0, functions)
+    _import_training(skeleton)
     return skeleton
+
+
+def _import_training(skeleton: ModelProto) -> None:
+    """Import the domain that some placeholders have, where com.microsoft may have brought any."""
+    domains = {item.domain for item in skeleton.opset_import}
+    if MICROSOFT in domains and TRAINING not in domains:
+        skeleton.opset_import.add(domain=TRAINING, version=1)

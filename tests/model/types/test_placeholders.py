@@ -103,6 +103,7 @@ def known(nodes: str, inputs: str, opset: int) -> tuple[int | str | None, ...] |
     return None if type_of_z is None else type_of_z.dims
 
 
+SKIP = "com.microsoft.SkipSimplifiedLayerNormalization"
 FUSED = "com.microsoft.FusedMatMul"
 QUANTIZED = "uint8[2, 1, 4] a, float s, uint8 p, uint8[3, 4] b"
 
@@ -110,6 +111,20 @@ QUANTIZED = "uint8[2, 1, 4] a, float s, uint8 p, uint8[3, 4] b"
 @pytest.mark.parametrize(
     ("nodes", "inputs", "opset", "dims"),
     [
+        (f"z, m, i, s = {SKIP}(a, a, g)", "float[2, 3, 4] a, float[4] g", 13, (2, 3, 4)),
+        (f"y0, m, i, z = {SKIP}(a, a, g)", "float[2, 3, 4] a, float[4] g", 13, (2, 3, 4)),
+        (
+            f"y0, m, i, s = {SKIP}(a, a, g)  y1, m1, i1, z = {SKIP}(s, y0, g)",
+            "float[2, 3, 4] a, float[4] g",
+            13,
+            (2, 3, 4),
+        ),
+        (
+            "y0, z, v = com.microsoft.MultiHeadAttention <num_heads = 2> (a, a, a)",
+            "float[2, 3, 4] a",
+            13,
+            (None,) * 4,
+        ),
         (f"z = {FUSED}(a, b)", "float[2, 3, 4] a, float[4, 5] b", 11, (2, 3, 5)),
         (f"z = {FUSED}<transA = 1>(a, b)", "float[2, 4, 3] a, float[2, 4, 5] b", 12, (2, 3, 5)),
         (f"z = {FUSED}<transB = 1>(a, b)", "float[2, 3, 4] a, float[2, 5, 4] b", 12, (2, 3, 5)),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
-from tests.contrib import agrees, node, reason
+from tests.contrib import agrees, node, reason, run, written_out
 from tests.support import op_types
 
 RNG = np.random.default_rng(8)
@@ -384,3 +385,22 @@ def test_what_groups_block() -> None:
     assert "its smooth_softmax=1" in why(groups(), smooth_softmax=1)
     sizes = np.zeros((2, 4), np.int64)
     assert "it has positions" in why(groups(cos=floats(9, 8), sin=floats(9, 8), places=sizes))
+
+
+def test_what_follows_a_sum_and_an_attention() -> None:
+    chain = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[2, 3, 8] x, float[8] scale) => (float[2, 3, 8] y) {
+          a, m0, i0, s = com.microsoft.SkipSimplifiedLayerNormalization(x, x, scale)
+          b = com.microsoft.MultiHeadAttention<num_heads = 2>(a, a, a)
+          c, m1, i1, t = com.microsoft.SkipSimplifiedLayerNormalization(s, b, scale)
+          y = com.microsoft.MultiHeadAttention<num_heads = 2>(t, c, c)
+        }"""
+    )
+    for node_ in chain.graph.node:
+        for index in (1, 2) if len(node_.output) > 1 else ():
+            node_.output[index] = ""
+    feeds = {"x": floats(2, 3, 8), "scale": floats(8)}
+    found = written_out(chain, 13)
+    for before, after in zip(run(chain, feeds), run(found, feeds), strict=True):
+        np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-5)
