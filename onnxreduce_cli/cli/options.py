@@ -319,7 +319,8 @@ _PREPARING = (
         multiple=True,
         callback=_parse_ranges,
         metavar="NAME=MIN:MAX,...",
-        help="Take an input or value to lie in this range, for int64=int32; checked at its ends.",
+        help="Take an input, value or dimension to lie in this range, for int64=int32; checked at "
+        "its ends.",
     ),
     click.option(
         "--io-dtype",

@@ -66,8 +66,9 @@ class Options:
         fold: compute what is the same in every run; a branch of an If whose condition is constant
             takes its place.
         dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
-        assume_ranges: the least and the largest integer in inputs and other values, by their names:
-            ``{"ids": (0, 30521)}``; where int64 becomes int32 they are taken to be so.
+        assume_ranges: the least and the largest integer in inputs and other values, and the least
+            and the largest size of dimensions, by their names: ``{"ids": (0, 30521)}``; where int64
+            becomes int32 they are taken to be so.
         io_dtypes: dtypes of inputs and outputs alone, by their names: ``{"ids": "int32"}``; a Cast
             inside restores the old one.
         keep_interface: keep the dtypes of inputs and outputs, by a Cast each.

@@ -170,12 +170,27 @@ def test_a_size_that_is_computed_with_is_fixed_or_stated() -> None:
     )
     assert reasons(text) == {
         "range": "how large the integers of 'r' are is not proven; fix the size: --dim 'N=SIZE', "
-        "or state the range of 's': --assume-range 's=MIN:MAX'"
+        "or state its range: --assume-range 'N=MIN:MAX'"
     }
     feeds = {"x": np.ones((4, 3), np.float32)}
     assert same_in_int32(source(text), feeds, dims={"N": 4})
-    result = onnxreduce_cli.convert(source(text), **INT32, assume_ranges={"s": (0, 4)})
-    assert run(result, feeds)["r"].tolist() == [0, 1, 2, 3]
+    for ranges in ({"s": (0, 4)}, {"N": (0, 4)}):
+        result = onnxreduce_cli.convert(source(text), **INT32, assume_ranges=ranges)
+        assert run(result, feeds)["r"].tolist() == [0, 1, 2, 3]
+
+
+def test_the_check_runs_at_the_ends_of_sizes(tmp_path: Path) -> None:
+    text = """g (float[N, 3] x) => (int64[2] y) <int64 far = {500000000}> {
+        s = Shape (x) [mul] y = Mul (s, far) }"""
+    onnx.save(source(text), tmp_path / "m.onnx")
+    options = {**INT32, "assume_ranges": {"N": (1, 4)}}
+    done = onnxreduce_cli.convert_file(tmp_path / "m.onnx", tmp_path / "o.onnx", **options)
+    assert "dimension N: run at 1 and 4" in check_lines(done)[0]
+    assert list(reasons(text, assume_ranges={"N": (1, 5)})) == ["mul"]
+    options["assume_ranges"] = {"N": (1, 2**40)}
+    onnx.save(source(text.replace("[mul] y = Mul (s, far)", "y = Sub (s, s)")), tmp_path / "m.onnx")
+    with pytest.raises(ConversionError):
+        onnxreduce_cli.convert_file(tmp_path / "m.onnx", tmp_path / "p.onnx", **options)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +401,7 @@ def test_encoded_labels_are_known() -> None:
     [
         (
             {"assume_ranges": {"id": (0, 1)}},
-            r"\{'id': \(0, 1\)\}: no input and no node's output",
+            r"\{'id': \(0, 1\)\}: no input, no node's output",
         ),
         ({"assume_ranges": {"two": (0, 1)}}, "it is a constant; leave it out"),
         ({"assume_ranges": {"x": (0, 1)}}, r"it is tensor\(float\), not tensor\(int64\)"),

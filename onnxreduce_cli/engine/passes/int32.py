@@ -111,8 +111,14 @@ class _Prover:
         held = dict(self._held(document))
         self._constants = frozenset(held)
         given = self._given(held)
-        stated = dict(self._stated(ranges))
-        self._intervals = Intervals(self._facts, {**held, **given, **stated})
+        types = [self._facts.type(self._main, item) for item in self._main.inputs]
+        self._open = {
+            dim for item in types if item for dim in item.dims or () if isinstance(dim, str)
+        }
+        values = {n: ends for n, ends in ranges.items() if self._owners(n) or n not in self._open}
+        sizes = {n: Interval(*ends) for n, ends in ranges.items() if n not in values}
+        stated = dict(self._stated(values))
+        self._intervals = Intervals(self._facts, {**held, **given, **stated}, sizes)
         self._limits: dict[_Value, bool] = {}
 
     # What is known beside the facts
@@ -140,15 +146,14 @@ class _Prover:
         return found
 
     def _stated(self, ranges: Mapping[str, tuple[int, int]]) -> Iterator[tuple[_Value, Interval]]:
-        own = [scope for scope in self._scopes if scope.function is None]
         for name, ends in ranges.items():
-            owners = [scope for scope in own if name in {*scope.inputs, *scope.producers}]
+            owners = self._owners(name)
             said = f"--assume-range {name}={ends[0]}:{ends[1]}"
             if not owners:
-                known = [n for scope in own for n in (*scope.inputs, *scope.producers)]
+                known = [n for scope in self._scopes for n in (*scope.inputs, *scope.producers)]
                 raise UsageError(
-                    f"{said}: no input and no node's output of the model is called {quoted(name)}"
-                    f"{did_you_mean(name, known)}"
+                    f"{said}: no input, no node's output and no dimension of an input is called "
+                    f"{quoted(name)}{did_you_mean(name, [*known, *self._open])}"
                 )
             for scope in owners:
                 value = id(scope), name
@@ -158,6 +163,11 @@ class _Prover:
                     what = "is a constant" if integers else f"is {kind}, not {_INT64}"
                     raise UsageError(f"{said}: it {what}; leave it out")
                 yield value, Interval(*ends)
+
+    def _owners(self, name: str) -> list[Scope]:
+        """Return the scopes outside of functions that have an input or node's output of a name."""
+        own = [scope for scope in self._scopes if scope.function is None]
+        return [scope for scope in own if name in scope.inputs or name in scope.producers]
 
     def _kind(self, scope: Scope, name: str) -> str | None:
         found, node = self._facts.kind(scope, name), scope.producer(name)
@@ -350,7 +360,10 @@ class _Prover:
         advice = f"state the range of {root!r}: --assume-range '{root}=MIN:MAX'"
         size = self._open_size(owner, root)
         if size:
-            advice = f"fix the size: --dim '{size}=SIZE', or {advice}"
+            advice = (
+                f"fix the size: --dim '{size}=SIZE', or state its range: --assume-range "
+                f"'{size}=MIN:MAX'"
+            )
         return self._blocker(scope, name, reason, advice)
 
     def _beyond(self, scope: Scope, name: str, interval: Interval | None) -> Blocker:
@@ -388,10 +401,8 @@ class _Prover:
         if node is None or node.op_type not in ("Shape", "Size"):
             return ""
         own = self._facts.type(scope, node.input[0])
-        types = [self._facts.type(self._main, item) for item in self._main.inputs]
-        known = {dim for item in types if item is not None for dim in item.dims or ()}
         dims = () if own is None else own.dims or ()
-        return next((dim for dim in dims if isinstance(dim, str) and dim in known), "")
+        return next((dim for dim in dims if isinstance(dim, str) and dim in self._open), "")
 
     def _blocker(self, scope: Scope, name: str, reason: str, advice: str = "") -> Blocker:
         """Return a blocker at the node that makes a value, else at the first that reads it."""

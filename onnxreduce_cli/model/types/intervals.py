@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -55,6 +55,7 @@ class _Question(NamedTuple):
         given: the interval of each input; None where it is not known, or the input left out.
         dims: the dimensions of each input; None where its rank is not known.
         constants: a function that returns the elements of a constant input, by its number.
+        named: the intervals of sizes that are not known, by the names of the dimensions.
     """
 
     node: NodeProto
@@ -63,18 +64,32 @@ class _Question(NamedTuple):
     given: tuple[Interval | None, ...]
     dims: tuple[Dims | None, ...]
     constants: Callable[[int], list[int] | None]
+    named: Mapping[str, Interval]
 
     def attribute(self, name: str, default: Any) -> Any:
         found = attributes.find(self.node, name)
         return default if found is None else helper.get_attribute_value(found)
 
-    def size(self, axis: int, index: int = 0) -> int | None:
-        """Return the size of an input along an axis, if it is known."""
+    def sizes(self, index: int) -> list[Interval | None] | None:
+        """Return what is known of the sizes of an input; None if its rank is not."""
         dims = self.dims[index]
-        if dims is None or not -len(dims) <= axis < len(dims):
+        if dims is None:
             return None
-        size = dims[axis]
-        return size if isinstance(size, int) else None
+        return [
+            Interval(dim, dim) if isinstance(dim, int) else self.named.get(dim or "")
+            for dim in dims
+        ]
+
+    def size(self, axis: int, index: int = 0) -> Interval | None:
+        """Return what is known of the size of an input along an axis."""
+        sizes = self.sizes(index)
+        return sizes[axis] if sizes and -len(sizes) <= axis < len(sizes) else None
+
+    def all_sizes(self, index: int) -> list[Interval] | None:
+        """Return what is known of the sizes of an input; None if nothing is of one of them."""
+        sizes = self.sizes(index)
+        known = [size for size in sizes or () if size is not None]
+        return known if sizes is not None and len(known) == len(sizes) else None
 
 
 _Rule = Callable[[_Question], "Interval | None"]
@@ -84,14 +99,19 @@ class Intervals:
     """The intervals of integer values of a model, computed when asked for."""
 
     def __init__(
-        self, facts: Facts, known: Mapping[tuple[int, str], Interval] | None = None
+        self,
+        facts: Facts,
+        known: Mapping[tuple[int, str], Interval] | None = None,
+        sizes: Mapping[str, Interval] | None = None,
     ) -> None:
         """Prepare to answer; nothing is computed yet.
 
         Args:
             facts: what is known of the model.
             known: intervals that are known beside it, by the identity of a scope and a name.
+            sizes: those of sizes, by the names of dimensions.
         """
+        self._sizes = sizes or {}
         self._facts = facts
         self._known: dict[tuple[int, str], Interval | None] = dict(known or {})
 
@@ -158,6 +178,7 @@ class Intervals:
             tuple(given),
             tuple(None if item is None else item.dims for item in types),
             constants,
+            self._sizes,
         )
 
 
@@ -192,9 +213,16 @@ def _around(numbers: Sequence[int]) -> Interval:
     return Interval(min(numbers), max(numbers))
 
 
-def _indices(size: int | None) -> Interval | None:
-    """Return the interval of the indices into so many elements."""
-    return None if size is None else Interval(0, max(size - 1, 0))
+def _indices(*sizes: Interval | None) -> Interval | None:
+    """Return the interval of the indices into as many elements as any of some sizes says."""
+    most = hull([*sizes, Interval(1, 1)])
+    return None if most is None else Interval(0, most.high - 1)
+
+
+def _product(sizes: Iterable[Interval]) -> Interval:
+    """Return the interval of the product of sizes."""
+    known = list(sizes)
+    return Interval(prod(size.low for size in known), prod(size.high for size in known))
 
 
 def _passed(*places: int) -> _Rule:
@@ -297,26 +325,16 @@ def _range(asked: _Question) -> Interval | None:
 
 
 def _shape(asked: _Question) -> Interval | None:
-    dims = asked.dims[0]
-    if dims is None:
+    sizes = asked.sizes(0)
+    if sizes is None:
         return None
-    kept = dims[slice(asked.attribute("start", 0), asked.attribute("end", None))]
-    sizes = [size for size in kept if isinstance(size, int)]
-    if len(sizes) < len(kept):
-        return None
-    return _around(sizes) if sizes else Interval(0, 0)
-
-
-def _known_sizes(dims: Dims | None) -> list[int] | None:
-    if dims is None:
-        return None
-    sizes = [size for size in dims if isinstance(size, int)]
-    return sizes if len(sizes) == len(dims) else None
+    kept = sizes[slice(asked.attribute("start", 0), asked.attribute("end", None))]
+    return hull(kept) if kept else Interval(0, 0)
 
 
 def _size(asked: _Question) -> Interval | None:
-    sizes = _known_sizes(asked.dims[0])
-    return None if sizes is None else _around([prod(sizes)])
+    sizes = asked.all_sizes(0)
+    return None if sizes is None else _product(sizes)
 
 
 def _arg(asked: _Question) -> Interval | None:
@@ -331,17 +349,17 @@ def _top_k(asked: _Question) -> Interval | None:
 
 
 def _non_zero(asked: _Question) -> Interval | None:
-    sizes = _known_sizes(asked.dims[0])
-    return None if sizes is None else _indices(max(sizes, default=1))
+    sizes = asked.all_sizes(0)
+    return None if sizes is None else _indices(*sizes)
 
 
 def _non_max_suppression(asked: _Question) -> Interval | None:
     """Return the interval of its indices: of a batch, of a class and of a box."""
-    boxes, scores = _known_sizes(asked.dims[0]), _known_sizes(asked.dims[1])
-    return None if boxes is None or scores is None else _indices(max(*boxes, *scores))
+    boxes, scores = asked.all_sizes(0), asked.all_sizes(1)
+    return None if boxes is None or scores is None else _indices(*boxes, *scores)
 
 
-def _reduced(asked: _Question) -> int | None:
+def _reduced(asked: _Question) -> Interval | None:
     """Return how many elements a reduction takes together; None if that is not known."""
     dims = asked.dims[0]
     if dims is None:
@@ -355,19 +373,20 @@ def _reduced(asked: _Question) -> int | None:
         axes = [] if asked.attribute("noop_with_empty_axes", 0) else range(len(dims))
     sizes = [asked.size(axis) for axis in axes]
     known = [size for size in sizes if size is not None]
-    return prod(known) if len(known) == len(sizes) else None
+    return _product(known) if len(known) == len(sizes) else None
 
 
 def _extreme(asked: _Question) -> Interval | None:
     """Return the interval of an extreme; of no elements it is the end of the dtype."""
-    return asked.given[0] if _reduced(asked) else None
+    number = _reduced(asked)
+    return asked.given[0] if number is not None and number.low > 0 else None
 
 
-def _total(data: Interval | None, number: int | None) -> Interval | None:
+def _total(data: Interval | None, number: Interval | None) -> Interval | None:
     """Return the interval of the sums of up to so many elements."""
     if data is None or number is None:
         return None
-    return _around([0, data.low * number, data.high * number])
+    return _around([0, data.low * number.high, data.high * number.high])
 
 
 def _reduce_sum(asked: _Question) -> Interval | None:
@@ -377,9 +396,9 @@ def _reduce_sum(asked: _Question) -> Interval | None:
 def _reduce_prod(asked: _Question) -> Interval | None:
     """Return the interval of the products, and of what comes up on the way to them."""
     data, number = asked.given[0], _reduced(asked)
-    if data is None or number is None or number > INT64.high.bit_length():
+    if data is None or number is None or number.high > INT64.high.bit_length():
         return None
-    most = max(abs(data.low), abs(data.high), 1) ** number
+    most = max(abs(data.low), abs(data.high), 1) ** number.high
     return Interval(-most if data.low < 0 else 0, most)
 
 
@@ -401,8 +420,8 @@ def _unique(asked: _Question) -> Interval | None:
     """Return the interval of the elements, of their places, or of how many are equal."""
     if asked.place == 0:
         return asked.given[0]
-    sizes = _known_sizes(asked.dims[0])
-    return None if sizes is None else Interval(0, prod(sizes))
+    sizes = asked.all_sizes(0)
+    return None if sizes is None else Interval(0, _product(sizes).high)
 
 
 def _concat(asked: _Question) -> Interval | None:

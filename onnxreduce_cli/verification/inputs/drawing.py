@@ -150,6 +150,11 @@ class Drawer:
                 f"no input has a dimension {quoted(unknown[0])}{hint} there are: "
                 f"{listed(self.symbols) or 'none'}"
             )
+        self._stated_sizes = {
+            key: ends
+            for key, ends in (stated or {}).items()
+            if key in self.symbols and key not in self.stated and key not in self.dims
+        }
         self._ranks = allowed_ranks(source, self._types)
         self.open_ranks = bool(self._ranks)
         self._hints: dict[int, dict[str, int]] = {}
@@ -191,6 +196,13 @@ class Drawer:
         """How many trials are wanted for what reductions of inputs are compared with."""
         counts = (len(found.levels) for found in self._decisions.values())
         return 2 * min(_MOST_LEVELS, max(counts, default=0))
+
+    def stated_sizes(self) -> list[ShapeChoice]:
+        """Return choices at the least sizes that the user states, and at the largest."""
+        if not self._stated_sizes:
+            return []
+        ends = [{key: item[end] for key, item in self._stated_sizes.items()} for end in (0, 1)]
+        return [ShapeChoice({**sizes, **self.dims}, 2) for sizes in ends]
 
     def sizes(self) -> list[ShapeChoice]:
         """Return choices on both sides of the sizes that the model compares its inputs' with."""

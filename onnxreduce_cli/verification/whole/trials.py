@@ -294,6 +294,8 @@ class Trials:
             if any(value.size for value in values):
                 ends = [int(end) for v in values if v.size for end in (v.min(), v.max())]
                 yield f"input {name}: run at {min(ends)} and {max(ends)}, as its range is stated"
+            elif name not in self.sources[Side.REFERENCE].inputs and (ran := self._sizes(name)):
+                yield f"dimension {name}: run at {min(ran)} and {max(ran)}"
 
     def range_warnings(self, given: Sequence[Inputs]) -> Iterator[str]:
         """Yield which stated ranges the models did not run at, and which inputs lie beyond one."""
@@ -301,7 +303,11 @@ class Trials:
         ran = self._at_ends()
         for name, (low, high) in self.stated.items():
             said = f"--assume-range {name}={low}:{high}"
-            if name not in inputs:
+            sizes = self._sizes(name) if name not in inputs else set()
+            if sizes:
+                if not {low, high} <= sizes:
+                    yield f"{said} is taken as stated: the models did not run at both its ends"
+            elif name not in inputs:
                 yield f"{said} is taken as stated: no input is drawn at its ends, as it is computed"
             elif all(name in feeds for feeds in given):
                 values = [np.asarray(feeds[name]) for feeds in given]
@@ -310,6 +316,17 @@ class Trials:
                     yield f"{said} does not hold: {count(beyond, 'element')} given lie beyond it"
             elif not any(run.feeds[name].size for run in ran):
                 yield f"{said} is taken as stated: the models did not run at its ends"
+
+    def _sizes(self, key: str) -> set[int]:
+        """Return the sizes at which the models ran of a dimension of their inputs."""
+        places = [
+            (name, axis)
+            for name, proto in self.sources[Side.REFERENCE].inputs.items()
+            for axis, dim in enumerate(proto.tensor_type.shape.dim)
+            if dim.dim_param == key
+        ]
+        runs = [run for run in self.runs if run.accepted]
+        return {run.feeds[name].shape[axis] for run in runs for name, axis in places}
 
     def _at_ends(self) -> list[Run]:
         return [run for run in self.runs if run.values == ENDS and run.accepted]
@@ -445,7 +462,7 @@ def _plan(
             plan += [_PlannedTrial(inputs, LEVEL, level) for level in range(drawer.levels)]
             if any(name not in inputs for name in drawer.stated):
                 plan += [_PlannedTrial(inputs, ENDS, level) for level in range(3)]
-            sizes = () if inputs else drawer.sizes()
+            sizes = () if inputs else (*drawer.stated_sizes(), *drawer.sizes())
             plan += [_PlannedTrial(inputs, ORDINARY, size=size) for size in sizes]
     return plan
 

@@ -166,6 +166,26 @@ def test_nothing_is_claimed_of_what_may_wrap_or_fail(
     assert interval_of(nodes, a=a, b=b) is None
 
 
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("y = Shape (x)", (2, 7)),
+        ("y = Size (x)", (4, 14)),
+        ("y = ArgMax (x)", (0, 6)),
+        ("y = NonZero (x)", (0, 6)),
+        ("b = Cast <to = 7> (c) y = ReduceSum (b)", (0, 14)),
+        ("b = Cast <to = 7> (c) y = ReduceMax (b)", (0, 1)),
+    ],
+)
+def test_sizes_may_be_known_by_their_dimension(nodes: str, expected: tuple[int, int]) -> None:
+    text = f"{HEAD} g (float[N, 2] x, bool[N, 2] c) => (int64 y) {{ {nodes} }}"
+    facts, found = facts_of(onnx.parser.parse_model(text))
+    assert Intervals(facts).of(found[0], "y") is None
+    assert Intervals(facts, None, {"N": Interval(2, 7)}).of(found[0], "y") == expected
+    if "ReduceMax" in nodes:
+        assert Intervals(facts, None, {"N": Interval(0, 7)}).of(found[0], "y") is None
+
+
 def test_an_input_has_none_unless_it_is_stated() -> None:
     assert interval_of("y = Identity (a)") is None
     assert interval_of("y = Gather (row, a)") == (-9, 9)
