@@ -94,15 +94,16 @@ def unchecked(done: Converted) -> list[str]:
     plan, found = done.plan, []
     changed, together = changed_nodes(plan), written_together(plan)
     whole = done.verified is not None
+    compared = whole or (done.whole is not None and not done.whole.uncompared)
     if done.checks is not None:
         nodes = sum(item.sites for item in done.checks.unchecked)
     else:
-        nodes = 0 if whole or not changed else changed - together
-    if not whole and (done.whole is None or done.whole.uncompared):
+        nodes = 0 if compared or not changed else changed - together
+    if not compared:
         nodes += together
     if nodes:
         found.append(count(nodes, "node"))
-    if plan.prepared and not whole and (done.whole is None or done.whole.uncompared):
+    if plan.prepared and not compared:
         found.append(count(len(plan.prepared), "change") + " of the whole model")
     return found
 

@@ -27,6 +27,11 @@ SEQUENCE = """<ir_version: 8, opset_import: ["" : 17]>
     }"""
 
 
+#: A change of dtypes puts a Cast behind what makes int64 alone, and compares whole models.
+INTEGERS = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[2, 3] x) => (int64[1, 3] y) { [best] y = ArgMax(x) }"""
+
+
 @pytest.mark.parametrize(
     ("text", "call", "expected"),
     [
@@ -95,6 +100,12 @@ SEQUENCE = """<ir_version: 8, opset_import: ["" : 17]>
             BLOCKED,
             {"target": "opencv==4.6", "dry_run": True},
             "Cannot be converted for OpenCV 4.6: 1 node in the way",
+        ),
+        (
+            INTEGERS,
+            {"dtypes": {"int64": "int32"}},
+            "Converted at opset 17: 1 node changed, 3 changes of the whole model, "
+            "all checked (OUT)",
         ),
         (
             SEQUENCE,
