@@ -87,7 +87,7 @@ def test_ranges_with_commas_and_several_times(onnxreduce, tmp_path):
         ("c", "'c' is not of the form NAME=MIN:MAX, with two integers, as in ids=0:30521"),
         ("c=1:2.5", "is not of the form NAME=MIN:MAX"),
         ("c=1:2,c=1:3", "it says two ranges of 'c'"),
-        ("d=1:2", "of the model is called 'd'"),
+        ("d=1:2", "no dimension of an input is called 'd'"),
         ("c=2:1", "the first number is above the second"),
     ):
         result = onnxreduce(*call, "--force", "--assume-range", wrong)

@@ -318,7 +318,7 @@ class KeptDtype:
                     upward.update({item.input[0]: item.output[0] for item in first})
                     downward.update({item.output[0]: item.input[0] for item in last})
                 found += [*first, node, *last]
-                if before != node:
+                if first or last:  # Else it only reads a value by another name.
                     changes.append(_change(scope, before, [*first, node, *last]))
             if len(found) > len(scope.container.node):
                 copies = [copy_of(node) for node in found]
