@@ -290,14 +290,19 @@ def _container_change(item: RewrittenNode) -> Change:
 
 
 def _changes(plan: SitePlan) -> Iterator[Change]:
+    # What equal nodes got differs from them alike, unless it is contracted further.
+    found: dict[int, tuple[str, ...]] = {}
     for site in plan.sites:
         if site.blocked is not None:
             continue
+        key = id(site if site.equal is None or plan.request.contract else site.equal)
+        if key not in found:
+            found[key] = tuple(_differences(plan, site))
         yield Change(
             site.node.name or site.scope.describe(site.node),
             site.node.op_type,
             site.scope.label,
-            (*(site.description or ()), *_differences(plan, site)),
+            (*(site.description or ()), *found[key]),
             site.operators,
             site.warnings,
             site.nodes,

@@ -60,7 +60,8 @@ class Memo:
     def key(scope: Scope, node: NodeProto, opset: int) -> Hashable:
         """Return the key of a node's operator, attributes and opset; None if it is planned singly.
 
-        The graphs of a node also read values by name.
+        The graphs of a node also read values by name. Of a graph's outputs a wrong shape is
+        ignored, so these are apart.
         """
         if node.op_type in GRAPH_OPERATORS or node.ByteSize() > _LARGEST:
             return None
@@ -70,6 +71,7 @@ class Memo:
             (node.domain, node.op_type, node.overload, opset, len(node.input)),
             tuple([item.SerializeToString(deterministic=True) for item in node.attribute]),
             tuple([names.index(name) if name else -1 for name in names]),
+            tuple([name in scope.outputs for name in node.output]),
             (node.HasField("name"), bool(node.name)),
             (node.HasField("doc_string"), bool(node.metadata_props)),
             tuple([item.SerializeToString() for item in node.device_configurations]),
@@ -93,10 +95,9 @@ class Memo:
         workspace: Workspace,
         questions: Questions,
         swept: int,
-        blocked: Blocked | None = None,
     ) -> None:
         """Keep what became of a site's node, unless that depends on more than was asked."""
-        if not questions.complete or not _is_whole(site, workspace, questions, blocked):
+        if not questions.complete or not _is_whole(site, workspace, questions):
             return
         names = _names(site.node)
         where, step = self._first, key
@@ -108,7 +109,7 @@ class Memo:
             if not isinstance(branch, _Branch) or branch.question != (question, places):
                 return
             where, step = branch.following, answer
-        where.setdefault(step, _Kept(site, blocked, tuple(questions.fresh), swept))
+        where.setdefault(step, _Kept(site, site.blocked, tuple(questions.fresh), swept))
 
     def write(self, kept: _Kept, site: Site, workspace: Workspace) -> None:
         """Write for a site what was kept of another.
@@ -127,7 +128,7 @@ class Memo:
             other.warnings,
             other.avoided,
         )
-        site.is_of_finite = other.is_of_finite
+        site.is_of_finite, site.is_sound, site.equal = other.is_of_finite, True, other
         known = other.lookups
         site.lookups.note(
             *(names.get(name, name) for name in known.constants), types=known.types, more=known.more
@@ -157,17 +158,15 @@ def _repeated(
     return new
 
 
-def _is_whole(
-    site: Site, workspace: Workspace, questions: Questions, blocked: Blocked | None
-) -> bool:
+def _is_whole(site: Site, workspace: Workspace, questions: Questions) -> bool:
     """Return whether what became of a node can be written for others, with their names."""
     if site.initializers or site.taken_over or site.successors or site.lookups.non_negative:
         return False
     node, fresh = site.node, {name for _, name in questions.fresh}
     own = {*_names(node), *fresh}
     texts = [*(site.description or ()), *site.warnings, *(item.what for item in site.avoided)]
-    if blocked is not None:
-        texts += blocked.texts_beside_name
+    if site.blocked is not None:
+        texts += site.blocked.texts_beside_name
     if any(repr(name) in text for text in texts for name in (*own, node.name)):
         return False
     own.add("")

@@ -18,6 +18,7 @@ from onnxreduce_cli.engine.emulation import may_loop
 from onnxreduce_cli.engine.memo import Memo
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
 from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, is_default, operator_name
 from onnxreduce_cli.model.graph.edit import Constants
@@ -86,6 +87,7 @@ class NodeConverter:
 
     Attributes:
         facts: the types and constants of the model's values and of emitted ones.
+        soundness: refuses nodes that contradict the facts.
         swept: how many generated nodes were removed again, as nothing reads them.
     """
 
@@ -105,6 +107,7 @@ class NodeConverter:
             ir_version: the IR version that the model will have.
         """
         self.facts = facts
+        self.soundness = Soundness(facts)
         self.swept = 0
         self._scopes = scopes
         self._request = request
@@ -175,15 +178,18 @@ class NodeConverter:
                 self._memo.write(kept, site, self.workspace(scope))
                 self.swept += kept.swept
                 return
-            before, blocked = self.swept, None
+            before = self.swept
             try:
                 site.result = self.cross_boundaries(site, scope, node, opset)
             except Blocked as error:
-                blocked = error.kept()
+                site.blocked = error.kept()
             swept = self.swept - before
-            self._memo.keep(key, site, self.workspace(scope), questions, swept, blocked)
-            if blocked is not None:
-                raise blocked
+            # It asks for types and constants of the node, which equal nodes are asked for, too.
+            site.is_sound = self.soundness.problem(site) is None
+            if site.is_sound:
+                self._memo.keep(key, site, self.workspace(scope), questions, swept)
+            if site.blocked is not None:
+                raise site.blocked
         finally:
             self.facts.questions = None
 

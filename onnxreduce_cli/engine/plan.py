@@ -14,7 +14,6 @@ from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.graph.dead_values import DeadValues, dead_values
@@ -60,7 +59,6 @@ class SitePlan:
         self.input = model_input
         self.request = request
         self.facts = model_input.facts.extended()
-        self.soundness = Soundness(model_input.facts)
         own = imported_version(model_input.model, LEARNING)
         self.ml_opset = own if own is None else request.learning_target(own)
         self.ir_version, self.ir_version_reason = choose(
@@ -71,6 +69,7 @@ class SitePlan:
             learned=self.ml_opset,
         )
         self.converter = NodeConverter(model_input.scopes, self.facts, request, self.ir_version)
+        self.soundness = self.converter.soundness
         self.sites: list[Site] = []
         self.dead = DeadValues()
         self.constants: dict[int, NewConstants] = {}
@@ -238,6 +237,8 @@ class SitePlan:
             )
         except Blocked as blocked:
             site.blocked = blocked.kept()
+            # Of what blocks the types must agree, though its steps asked for none.
+            site.is_sound &= site.lookups.types
             self._ended = self.request.first_refusal and isinstance(blocked, NotTaken)
         finally:
             # Steps trust the facts that they look up: if these are wrong, so is the result.

@@ -45,6 +45,8 @@ class Site:
         stabler: whether the replacement is also right where intermediate values of the original
             overflow or underflow.
         is_of_finite: whether the replacement is right for finite numbers alone, as a warning says.
+        is_sound: whether its node was found to agree with the facts that its steps looked up.
+        equal: the site of an equal node, of which the replacement was taken; None if of none.
         contraction: the operator that the node and `absorbed` are contracted to; empty if they are
             not.
     """
@@ -65,6 +67,8 @@ class Site:
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
     is_of_finite: bool = False
+    is_sound: bool = False
+    equal: Site | None = None
     contraction: str = ""
 
     @property

@@ -35,12 +35,7 @@ class Soundness:
             InvalidModelError: the model is invalid there.
         """
         scope, node, known = site.scope, site.node, site.lookups
-        if known.types or site.blocked is not None:
-            problem = self._facts.contradiction(scope, node)
-        elif known.constants:
-            problem = self._facts.contradiction_of_constants(scope, node, known.constants)
-        else:
-            return
+        problem = None if site.is_sound else self.problem(site)
         if problem is not None and is_dead(self._facts, scope):
             reason = f"its branch is never taken, and cannot run: {problem}"
             site.blocked = Blocked(reason, "fold the model first: add --fold")
@@ -48,6 +43,19 @@ class Soundness:
             raise _invalid(scope, node, problem)
         elif known.types and known.more:
             self.refuse_false_shapes(scope, node)
+
+    def problem(self, site: Site) -> str | None:
+        """Return how a node contradicts the facts that its steps looked up; None if it does not.
+
+        Args:
+            site: the site of the node.
+        """
+        known = site.lookups
+        if known.types or site.blocked is not None:
+            return self._facts.contradiction(site.scope, site.node)
+        if known.constants:
+            return self._facts.contradiction_of_constants(site.scope, site.node, known.constants)
+        return None
 
     def refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:
         """Refuse a node if the stated shape of an input is not what its producer gives.

@@ -16,6 +16,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.memo import Memo
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.options import DEFAULTS, Options
+from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.types.questions import Questions, array_key
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
@@ -101,12 +102,38 @@ def test_what_a_step_did_not_ask_makes_no_difference(planned: Counter[str]) -> N
 
 def test_another_answer_makes_one(planned: Counter[str]) -> None:
     source = model("""<ir_version: 8, opset_import: ["": 11]>
-    g (float[2,3] x, float[2,3,4] z, float[5,6] w) => (float[2,3] a, float[6,4] b, float[5,6] c)
+    g (float[2,3] x, float[2,3,4] z, float[2,3] w) => (float[2,3] a, float[6,4] b, float[2,3] c)
     { a = Flatten<axis=-1>(x) b = Flatten<axis=-1>(z) c = Flatten<axis=-1>(w) }""")
     found = Conversion(source, 10)
     assert planned["Flatten"] == 2
     found.apply()
     assert [node.attribute[0].i for node in source.graph.node] == [1, 2, 1]
+
+
+def test_a_node_that_contradicts_its_types_is_refused_after_sound_ones() -> None:
+    """It is asked for the same rank as they are, and is not valid there."""
+    source = model("""<ir_version: 8, opset_import: ["": 11]>
+    g (float[2,3] x, float[2,3] z) => (float[2,3] a, float[2,3] b)
+    { p = Flatten<axis=-1>(x) a = Relu(p) q = Flatten<axis=-1>(z) b = Relu(q) }""")
+    for name, rank in (("p", 2), ("q", 3)):
+        shape = [2, 3, 1][:rank]
+        info = helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        source.graph.value_info.append(info)
+    with pytest.raises(InvalidModelError, match="'q' is stated to have rank 3"):
+        Conversion(source, 10)
+
+
+def test_an_output_of_the_graph_vouches_for_no_other_value() -> None:
+    """A wrong shape is ignored there, and nowhere else."""
+    source = model("""<ir_version: 8, opset_import: ["": 11]>
+    g (float[2,3] x, float[2,3] z) => (float[2,3] a, float[2,3] b)
+    { a = Flatten<axis=-1>(x) q = Flatten<axis=-1>(z) b = Relu(q) }""")
+    wrong = helper.make_tensor_value_info("q", TensorProto.FLOAT, [2, 3, 1])
+    source.graph.output[0].type.CopyFrom(wrong.type)
+    Conversion(source, 10)
+    source.graph.value_info.append(wrong)
+    with pytest.raises(InvalidModelError, match="'q' is stated to have rank 3"):
+        Conversion(source, 10)
 
 
 def test_values_and_nodes_keep_their_own_names() -> None:

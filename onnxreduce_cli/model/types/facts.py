@@ -84,6 +84,7 @@ class Facts(KnownConstants):
         other = copy(self)
         other.generated, other._given = GeneratedValues(self._trees), self._given or self
         other._folded, other._added = {}, {}
+        other._contradictions = Contradictions(weakref.proxy(other), self.model.ir_version)
         return other
 
     # Scopes
@@ -225,7 +226,7 @@ class Facts(KnownConstants):
         Nodes with graphs, with references to attributes, or with inputs of unknown type are not
         checked.
         """
-        if id(node) in self._sound:
+        if id(node) in self._sound and self.questions is None:
             return None
         problem = self._contradictions.of(scope, node)
         if problem is None:
