@@ -14,7 +14,7 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.file.progress import Progress
 from onnxreduce_cli.model.graph.values import dtype_name, is_float, narrows
-from onnxreduce_cli.text import count
+from onnxreduce_cli.text import count, listed
 from onnxreduce_cli.verification.compare.in_double import ChangedDtypes
 from onnxreduce_cli.verification.compare.loop import (
     InputRequest,
@@ -294,8 +294,10 @@ class Trials:
             if any(value.size for value in values):
                 ends = [int(end) for v in values if v.size for end in (v.min(), v.max())]
                 yield f"input {name}: run at {min(ends)} and {max(ends)}, as its range is stated"
-            elif name not in self.sources[Side.REFERENCE].inputs and (ran := self._sizes(name)):
-                yield f"dimension {name}: run at {min(ran)} and {max(ran)}"
+            elif name not in self.sources[Side.REFERENCE].inputs:
+                ran = self._sizes(name).intersection(self.stated[name])
+                if ran:
+                    yield f"dimension {name}: run at {listed([str(size) for size in sorted(ran)])}"
 
     def range_warnings(self, given: Sequence[Inputs]) -> Iterator[str]:
         """Yield which stated ranges the models did not run at, and which inputs lie beyond one."""
