@@ -72,6 +72,29 @@ MODELS = {
         }""",
     "index.onnx": """<ir_version: 8, opset_import: ["" : 18]>
         g (int64[2] i) => (int64[2] y) { y = Mul(i, i) }""",
+    "local.onnx": """<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
+        g (int64[2] x) => (int64[2] y) { y = local.F(x) }
+        <domain: "local", opset_import: ["" : 18]>
+        F (a) => (b) { b = Mul(a, a) }""",
+    "range.onnx": """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N,3] x) => (int64[K] y) <int64[1] zero = {0}, int64[1] one = {1}> {
+            s = Shape(x) n = Gather(s, zero) h = Squeeze(n) f = Squeeze(zero) b = Squeeze(one)
+            y = Range(f, h, b)
+        }""",
+    "hardmax.onnx": """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[N,M] x) => (float[N,M] y) { y = Hardmax(x) }""",
+    "doubles.onnx": """<ir_version: 8, opset_import: ["" : 18, "ai.onnx.ml" : 4]>
+        g (int64[3] x) => (double[3] y) {
+            y = ai.onnx.ml.LabelEncoder<keys_int64s = [5, 7], values_tensor = double[2] {0.1, 2}>(x)
+        }""",
+    "sized.onnx": """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N] x) => (float[1,1] y) <int64[2] shape = {4, 501}> {
+            twice = Concat<axis = 0>(x, x) t = Reshape(twice, shape) y = ReduceMean(t)
+        }""",
+    "elements.onnx": """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[4,3] x, int64[1,3] i, float[1,3] u) => (float[4,3] y) {
+            y = ScatterElements(x, i, u)
+        }""",
     "other.onnx": """<ir_version: 8, opset_import: ["" : 18]>
         g (float[2,3] x) => (float[2] y) <int64[1] axes = {1}> {
             a = ReduceSum<keepdims = 0>(x, axes) y = Relu(a)
@@ -145,8 +168,8 @@ CASES = [
     Case("--emulate accepts that", "convert scatter.onnx --opset 15", "--emulate(?= accepts)"),
     Case(
         "leave {} out of --expand",
-        "convert scatter.onnx --opset 18 --emulate --expand Gelu,ScatterND",
-        without=",ScatterND",
+        "convert elements.onnx --opset 18 --expand Gelu,ScatterElements",
+        without=",ScatterElements",
     ),
     Case(
         "--keep-interface needs a change of dtypes: add --dtype FROM=TO",
@@ -288,6 +311,47 @@ CASES = [
         (("MIN", "0"), ("MAX", "9")),
     ),
     Case(
+        "leave --ml-opset out, or say --ml-opset {}",
+        "convert encoder.onnx --for onnxruntime==1.8 --ml-opset 3",
+        r"--ml-opset \d+$",
+        without=" --ml-opset 3",
+    ),
+    Case(
+        "say --inline-functions too",
+        "convert function.onnx --for onnxruntime==1.8",
+        "--inline-functions",
+    ),
+    Case(
+        "put functions in place: --inline-functions",
+        "convert local.onnx --dtype int64=int32",
+        "--inline-functions",
+        ends=1,
+    ),
+    Case(
+        "fix the size: --dim '{}=SIZE'",
+        "convert range.onnx --dtype int64=int32",
+        "--dim '[^']+'",
+        (("SIZE", "4"),),
+    ),
+    Case(
+        "fix its dimensions: --dim NAME=SIZE",
+        "convert hardmax.onnx --for opencv==4.6",
+        "--dim NAME=SIZE",
+        (("NAME=SIZE", "N=2,M=3"),),
+    ),
+    Case(
+        "leave ai.onnx.ml at 4: --ml-opset 4",
+        "convert doubles.onnx --opset 18 --ml-opset 2",
+        "--ml-opset 4",
+        without=" --ml-opset 2",
+    ),
+    Case(
+        "say them: --dim {}=SIZE, or give inputs: -i NAME=FILE.npy",
+        "verify sized.onnx",
+        "--dim N=SIZE",
+        (("SIZE", "1002"),),
+    ),
+    Case(
         "leave --for out if that does not matter",
         "convert scatter.onnx --opset 18 --for opencv==4.6",
         without="--for opencv==4.6",
@@ -295,10 +359,12 @@ CASES = [
 ]
 
 
-#: Parts of messages that no command here leads to, with why what they say is right all the same.
+#: Parts of messages that no command here leads to, with where they come from.
 ELSEWHERE = {
-    "pip install": "installs a package of another project, as docs/installing.md tests it",
-    "leave --inline-functions out": "a failed check, or what needs a million nodes",
+    "pip install": "a package that is missing here: docs/installing.md, whose lines are typed",
+    "or name a version: --for {}==1.20": "no ONNX Runtime: test_without_onnxruntime.py",
+    "NumPy may: --executor=numpy": "no ONNX Runtime: test_without_onnxruntime.py",
+    "leave --inline-functions out": "a million nodes, or a failed check of our own step",
     "leave --dim out, or fix fewer dimensions": "a failed check of our own step",
     "leave --fold out": "a failed check of our own step",
     "leave --for or --allow-ops out": "a failed check of our own step",
@@ -310,23 +376,47 @@ ELSEWHERE = {
     "choose another opset with --opset, or leave --for out": "a failed check of our own step",
     "allow more operators with --allow-ops": "a failed check of our own step",
     "--no-check": "a failed check of our own step, or a worker that ran out of memory",
-    "leave out --dtype": "onnx refuses what nobody found a model for",
-    "use --resume": "a batch whose models share external data: test_convert_many.py",
+    "see on real data: --verify -i NAME=FILE.npy": "a failed check of our own step",
+    "leave out --dtype": "a result that onnx refuses: passes/dtypes.py",
+    "leave it out of --keep-dtype": "a node that keeps no dtype: test_kept_dtypes.py",
+    "use --resume": "models that share external data: test_convert_many.py",
     "--resume goes on": "a cluster that is gone: test_cluster.py",
     "--cluster": "a cluster: test_cluster.py",
-    "--in-place needs a file": "says what the option is about",
     "--external-data-threshold 1MB": "a model of more than 2 GB: test_large_files.py",
     "--allow-outside-data": "a link to external data: test_external_data.py",
-    "to allow more, say --memory": "a model that needs more than a gigabyte: test_isolated.py",
-    "NumPy may: --executor=numpy": "no ONNX Runtime: test_without_onnxruntime.py",
-    "--verbose": "more than ten reasons: test_plan.py",
-    "a folder of its own": "",
+    "to allow more, say --memory": "a model that needs a gigabyte: test_isolated.py",
+    "are too large to draw": "inputs of gigabytes: test_equivalence.py",
+    "--verbose lists all": "more than ten reasons: test_plan.py",
+    "--dry-run shows all": "many blockers: test_showing.py",
+    "fix them: --dim NAME=SIZE": "as of one dimension: test_alternatives.py",
+    "leave ai.onnx.ml at 3: --ml-opset 3": "as of 4: test_tree_ensembles.py",
+    "leave ai.onnx.ml at 5: --ml-opset 5": "as of 4: test_tree_ensembles.py",
+    "name the size of the batch by --dim": "attention of ONNX Runtime: test_microsoft.py",
+    "onnxreduce ops marks": "names a command without arguments, which test_help.py types",
+    "onnxreduce targets lists": "names a command without arguments, which test_help.py types",
+    "onnxreduce diff says in what": "names a command, which test_help.py types",
+    "convert --for": "names an option, to which the runtime belongs that is listed",
+    # These say what an option is about, and nothing to type.
+    "--in-place needs a file": "",
+    "--dim {}": "",
+    "--type {}:": "",
+    "--dtype {}={}": "",
+    "--io-dtype {}={}": "",
+    "--assume-range {}={}": "",
+    "--keep-dtype: the model has no operator": "",
+    "onnxreduce failed on this input": "",
+    "this onnxreduce": "",
 }
+
+#: Modules whose texts are help, whose examples are typed by test_help.py, or pages.
+NO_MESSAGES = {"help.py", "options.py", "operators.py", "schema.py", "targets.py"}
 
 
 def literals() -> Iterator[str]:
     """The texts of the package that name an option or a command, with {} for what is filled in."""
     for path in sorted(Path(onnxreduce_cli.__file__).parent.rglob("*.py")):
+        if path.name in NO_MESSAGES and path.parent.name in ("cli", "report"):
+            continue
         tree = ast.parse(path.read_text())
         docs = {
             id(node.body[0].value)
@@ -341,8 +431,13 @@ def literals() -> Iterator[str]:
             if isinstance(node, ast.JoinedStr)
             for item in node.values
         }
+        helps = {
+            id(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.keyword) and node.arg == "help"
+        }
         for node in ast.walk(tree):
-            if id(node) in docs | parts:
+            if id(node) in docs | parts | helps:
                 continue
             if isinstance(node, ast.JoinedStr):
                 found = [
