@@ -393,7 +393,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def call(**given: Any) -> None:
         context = click.get_current_context()
-        path, stated = _read_settings()
+        path, stated = _read_settings(context)
         own = _options_of(context.command)
 
         def is_given(name: str) -> bool:
@@ -469,7 +469,16 @@ def _check_names(parameter: str, value: Any) -> None:
         Options(**{parameter: value}).check_names()
 
 
-def _read_settings() -> tuple[Path | None, dict[str, Any]]:
+def _beside(context: click.Context, name: str) -> click.Command:
+    """Return another command of the group that a command is called from."""
+    group = context.find_root().command
+    assert isinstance(group, click.Group)
+    command = group.get_command(context.find_root(), name)
+    assert command is not None
+    return command
+
+
+def _read_settings(context: click.Context) -> tuple[Path | None, dict[str, Any]]:
     """Return the nearest pyproject.toml, from this folder upward, and its settings.
 
     Raises:
@@ -493,10 +502,11 @@ def _read_settings() -> tuple[Path | None, dict[str, Any]]:
     except (OSError, ValueError) as error:  # It is not UTF-8, or no TOML.
         raise click.UsageError(f"{path} cannot be read: {error}") from error
     if table:
-        from onnxreduce_cli.cli.convert import convert_command
-        from onnxreduce_cli.cli.verify import verify_command
-
-        known = {**_options_of(convert_command), **_options_of(verify_command)}
+        known = {
+            name: option
+            for command in ("convert", "verify")
+            for name, option in _options_of(_beside(context, command)).items()
+        }
         del known["output"]  # It names one file of one call.
         for name in table:
             if name not in known:
