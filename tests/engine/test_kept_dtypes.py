@@ -227,3 +227,16 @@ def test_a_constant_node_is_kept_with_what_it_holds(tmp_path: Path) -> None:
 def _saved(found: ModelProto, folder: Path) -> Path:
     onnx.save(found, folder / "m.onnx")
     return folder / "m.onnx"
+
+
+def test_operators_of_ai_onnx_ml_take_what_their_definitions_name() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 1]>
+        g (float[3,4] x) => (float[3,4] y) {
+            a = Add(x, x) [norm] b = ai.onnx.ml.Normalizer<norm = "L2">(a) y = Neg(b)
+        }""")
+    result = onnxreduce_cli.convert(source, **HALF)
+    assert op_types(result) == ["Add", "Cast", "Normalizer", "Cast", "Neg"]
+    assert onnxreduce_cli.convert(result, **HALF) == result
+    feeds = {"x": np.arange(12).reshape(3, 4).astype(np.float16)}
+    expected = run(source, {"x": feeds["x"].astype(np.float32)})["y"]
+    np.testing.assert_allclose(run(result, feeds)["y"], expected, rtol=2e-3)

@@ -23,7 +23,7 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.passes.interface import cast_node, copy_of
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model.graph.domains import is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, imported_version, is_default
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 from onnxreduce_cli.model.graph.values import dtype_name
@@ -115,7 +115,7 @@ class KeptDtype:
             UsageError: a name is of no operator and of no node of the model.
             ConversionError: a node that is named cannot keep its dtype.
         """
-        self.scopes = model_input.scopes
+        self.scopes, self._model = model_input.scopes, model_input.model
         self._before, self._after, self._outer = before, after, frozenset(outer)
         self._facts: Facts = model_input.facts
         known = {name for scope in self.scopes for n in scope.nodes for name in (n.op_type, n.name)}
@@ -252,9 +252,12 @@ class KeptDtype:
         Of integers they are all of those in other domains, whose definitions are not read.
         """
         if is_default(node.domain):
-            yield from _fixed(scope, node, self._before, self._after)
+            yield from _fixed(node, scope.opset or 0, self._before, self._after)
             if self._before == TensorProto.INT64:
                 yield from self._inferred_in_int64(scope, node)
+        elif node.domain == LEARNING and self._before != TensorProto.INT64:
+            learned = imported_version(scope.function or self._model, LEARNING)
+            yield from _fixed(node, learned or 0, self._before, self._after)
         elif self._before == TensorProto.INT64 and self._facts.calls.function_of(node) is None:
             for side, names in (("in", node.input), ("out", node.output)):
                 yield from ((side, place, node.domain) for place in range(len(names)))
@@ -383,15 +386,20 @@ def _cast(before: str, after: str, dtype: int, scope: Scope, names: Names) -> No
     return node
 
 
-def _fixed(
-    scope: Scope, node: NodeProto, before: int, after: int
-) -> Iterator[tuple[str, int, str]]:
-    """Yield the inputs and outputs of a node that its operator takes in the old dtype only."""
-    opset = scope.opset or 0
-    if not schemas.exists(node.op_type, opset):
+def _fixed(node: NodeProto, opset: int, before: int, after: int) -> Iterator[tuple[str, int, str]]:
+    """Yield the inputs and outputs of a node that its operator takes in the old dtype only.
+
+    Args:
+        node: the node.
+        opset: the opset of its domain that is imported.
+        before: the old dtype.
+        after: the new one.
+    """
+    since = schemas.versions(node.op_type, node.domain)
+    if not since or since[0] > opset:
         return
     old, new = (f"tensor({dtype_name(item)})" for item in (before, after))
-    schema = schemas.schema(node.op_type, opset)
+    schema = schemas.schema(node.op_type, opset, node.domain)
     for side, names, formals in (
         ("in", node.input, schema.inputs),
         ("out", node.output, schema.outputs),
