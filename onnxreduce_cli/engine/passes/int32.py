@@ -285,17 +285,24 @@ class _Prover:
         found = set(self._constants)
         for scope in self._scopes:
             for node in scope.nodes:
-                read = [(id(owner), name) for owner, name in self._integers(scope, node.input)]
+                # What was changed before may lead to them, by a Cast.
+                integers = self._integers(scope, node.input, _INT64, "tensor(int32)")
+                read = [(id(owner), name) for owner, name in integers]
                 given = node.op_type in ("Constant", "Shape", "Size") and is_default(node.domain)
                 if given or (read and found.issuperset(read) and self._may_stay(node)):
                     found.update((id(scope), name) for name in node.output)
         return found
 
-    def _integers(self, scope: Scope, names: Iterable[str]) -> Iterator[tuple[Scope, str]]:
-        """Yield the values of int64 among some that a scope reads, each with its own scope."""
+    def _integers(
+        self, scope: Scope, names: Iterable[str], *kinds: str
+    ) -> Iterator[tuple[Scope, str]]:
+        """Yield the values of int64, or other kinds, among some that a scope reads.
+
+        Each comes with its own scope.
+        """
         for name in names:
             owner = scope.resolve(name) if name else None
-            if owner is not None and self._kind(owner, name) == _INT64:
+            if owner is not None and self._kind(owner, name) in (kinds or (_INT64,)):
                 yield owner, name
 
     def _may_stay(self, node: NodeProto) -> bool:
