@@ -269,6 +269,12 @@ def test_agrees_on_the_largest_of_what_is_no_number() -> None:
     agree(("MaxPool", opset, {"x": gaps}, 2, options) for opset in (8, 12))
 
 
+def test_agrees_on_a_signal_of_rank_2() -> None:
+    signal = np.random.default_rng(0).standard_normal((2, 20)).astype(np.float32)
+    feeds = {"x": signal, "step": np.array(3), "w": np.ones(8, np.float32)}
+    agree([("STFT", 17, feeds, 1, {})])
+
+
 def agree(cases: Iterable[Case]) -> None:
     for op, opset, inputs, outputs, attrs in cases:
         built = one_node(op, opset, inputs, outputs, **attrs)
