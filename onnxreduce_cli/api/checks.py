@@ -160,8 +160,8 @@ def check_whole(
     given: ModelProto | Model | str | os.PathLike[str],
     options: Options,
     passes: Sequence[Pass],
-) -> None:
-    """Check a whole model in memory that passes have changed.
+) -> tuple[str, ...]:
+    """Check a whole model in memory that passes have changed, and return warnings.
 
     Args:
         document: the model as it is now.
@@ -184,4 +184,4 @@ def check_whole(
         document.whole(), "the converted model", base_dir=document.base_dir, generated=True
     )
     changes = PassedChanges.of(passes, options)
-    check_passes(opened, result, changes, strict=options.strict)
+    return check_passes(opened, result, changes, strict=options.strict).warnings

@@ -13,7 +13,7 @@ from onnx import ModelProto
 from onnxreduce_cli.api.checks import check_conversion, check_whole, prepare_checks, runtime_problem
 from onnxreduce_cli.api.conversion import planned_conversion
 from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
-from onnxreduce_cli.api.keywords import with_keywords
+from onnxreduce_cli.api.keywords import in_keywords, with_keywords
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, OnnxreduceWarning, UsageError
@@ -135,7 +135,7 @@ def convert(
     # The whole model is changed in a copy, so that a later failure leaves the given one as it is.
     document = read_model(given, copied=not in_place or options.prepares or options.may_fold)
     for warning in _convert(document, options, given):
-        warnings.warn(warning, OnnxreduceWarning, stacklevel=3)
+        warnings.warn(in_keywords(warning), OnnxreduceWarning, stacklevel=3)
     return _in_given_form(document, given, in_place=in_place)
 
 
@@ -194,7 +194,7 @@ def _convert(document: Document, options: Options, given: ModelOrPath | Model) -
     if not passes:
         return found
     try:
-        check_whole(document, given if before is None else before, options, passes)
+        found += check_whole(document, given if before is None else before, options, passes)
     except ConversionError:
         if before is not None:
             document.model.CopyFrom(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +241,15 @@ def test_operators_of_ai_onnx_ml_take_what_their_definitions_name() -> None:
     feeds = {"x": np.arange(12).reshape(3, 4).astype(np.float16)}
     expected = run(source, {"x": feeds["x"].astype(np.float32)})["y"]
     np.testing.assert_allclose(run(result, feeds)["y"], expected, rtol=2e-3)
+
+
+def test_overflows_that_onnx_runtime_hides_by_computing_in_float_are_named() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x) => (float[2] y) <float[2] c = {300, 300}> {
+            a = Sigmoid(x) d = Add(a, c) [big] b = Mul(d, d) [root] r = Sqrt(b) y = Add(x, r)
+        }""")
+    with pytest.warns(UserWarning, match=r"node 'big' \(Mul\) computes 9.*: keep_dtype=\['big'"):
+        onnxreduce_cli.convert(source, **HALF)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        onnxreduce_cli.convert(source, keep_dtype=["big", "root"], **HALF)

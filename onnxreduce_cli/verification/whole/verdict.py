@@ -112,6 +112,29 @@ class Verdict:
             if found:
                 yield number, found
 
+    def _hidden_overflows(self) -> list[Overflow]:
+        """Return the values that overflow, though the models agree, on given or ordinary inputs.
+
+        ONNX Runtime computes much of float16 in float on a CPU; what a model is converted for may
+        not. One set of inputs of either kind is looked at.
+        """
+        if not self.ran.changed or self.ran.is_large:
+            return []
+        found: list[Overflow] = []
+        seen: set[str] = set()
+        for (number, _), agree in self._agreed.items():
+            run = self.ran.runs[number]
+            if not agree or run.values in seen or run.values not in ("given", "ordinary"):
+                continue
+            for executor in self.ran.executors:
+                keys = (Side.REFERENCE, executor), (Side.CANDIDATE, executor)
+                if all(key in run.outcomes and run.outcomes[key].failure == "" for key in keys):
+                    seen.add(run.values)
+                    sides = [(self.ran.sources[side], executor) for side, executor in keys]
+                    found += overflows(sides, run.feeds, self.ran.changed)
+                    break
+        return merged(found)
+
     def _leave_out_overflows(self) -> None:
         """Leave out trials on drawn inputs in which values overflow, if there are others.
 
@@ -192,6 +215,11 @@ class Verdict:
             yield (
                 f"on {where}{', which do not count,' if left_out else ''} {said_of(found)}; to "
                 f"keep them as they are: {advice_on(found)}"
+            )
+        if hidden := self._hidden_overflows():
+            yield (
+                f"{said_of(hidden)}, where ONNX Runtime may compute in a wider dtype; to keep them "
+                f"as they are: {advice_on(hidden)}"
             )
 
     def _failing(self, only: int | None = None) -> _Difference | None:
