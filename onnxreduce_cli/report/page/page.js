@@ -226,7 +226,7 @@ function sitesPart(drawings, checks, changes) {
   window.addEventListener("beforeprint", () => {
     if (!printed.childElementCount) items.slice(0, 40).forEach((item) => printed.append(make("div", {class: "change"}, siteHead(item), sides(item.drawing))));
   });
-  return part(`Distinct changes, before and after (${number(items.length)})`, make("div", {class: "sites"}, list, shown), printed);
+  return part(`Changes, before and after (each different one once: ${number(items.length)})`, make("div", {class: "sites"}, list, shown), printed);
 }
 
 /* Plans, blockers, outputs */
