@@ -20,7 +20,7 @@ from onnxreduce_cli.model.graph.ir_version import Wanted, choose, least_for_opse
 from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.verdict import TargetProblem
-from onnxreduce_cli.text import count, listed
+from onnxreduce_cli.text import LISTED, count
 
 #: No opset below this one is tried: operators broadcast in other ways there.
 _OLDEST = 7
@@ -231,4 +231,6 @@ def _reason(chosen: int, runtime: Target, own: int | None, planned: dict[int, Co
 
 
 def _counts_text(wrong: Counter[TargetProblem]) -> str:
-    return listed([f"{number} {problem}" for problem, number in wrong.items()])
+    texts = [f"{number} {problem}" for problem, number in wrong.items()]
+    more = [f"{len(texts) - LISTED} more"] if len(texts) > LISTED else []
+    return "; ".join([*texts[:LISTED], *more])
