@@ -71,9 +71,7 @@ class Reply:
 
     def result(self) -> Any:
         """Wait for the answer, and return or raise it."""
-        # An interrupt that comes just before the wait does not end it: Python sees it afterwards.
-        while not self._arrived.wait(1):
-            pass
+        self._arrived.wait()
         if self._error is not None:
             raise self._error
         return self._found

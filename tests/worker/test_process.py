@@ -307,6 +307,7 @@ def test_a_fork_of_this_process_has_a_worker_of_its_own():
 _CALLER = """
 import os, signal, sys, time
 from onnxreduce_cli.worker.process import Worker
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Else ignored, as in the background.
 worker = Worker()
 worker.call(time.sleep, 0)
 print(worker.pid, flush=True)
