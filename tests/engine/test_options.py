@@ -17,7 +17,6 @@ import pytest
 import onnxreduce
 from onnxreduce_cli.api import by_name
 from onnxreduce_cli.cli.convert import convert_command
-from onnxreduce_cli.cli.options import _SETTINGS
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.verification.running.limits import Limits
@@ -90,10 +89,6 @@ def test_the_command_line_fills_all_options() -> None:
     assert set(given) | {"check"} == set(TYPES) - set(OTHER_NAMES)
     assert set(context.params) - set(given) == OF_THE_COMMAND
     assert Options(**given, check=not context.params["no_check"]) == Options(types={})
-
-
-def test_settings_of_a_project_are_options() -> None:
-    assert {parameter for parameter, *_ in _SETTINGS.values()} <= set(TYPES)
 
 
 def test_models_run_within_the_same_limits_wherever_they_run() -> None:

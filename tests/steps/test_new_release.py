@@ -113,4 +113,4 @@ def test_conversions_stop_at_what_is_undeclared_only(tmp_path: Path) -> None:
     assert target.exists(), told
     converted = onnx.load(target)
     assert converted.opset_import[0].version == OPSET
-    assert converted.ir_version == onnx.IR_VERSION, "the table of releases has no such opset"
+    assert converted.ir_version == 8

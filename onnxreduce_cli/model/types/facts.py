@@ -30,6 +30,7 @@ from onnxreduce_cli.model.types.constants import KnownConstants
 from onnxreduce_cli.model.types.generated import GeneratedKey, GeneratedOutput, GeneratedValues
 from onnxreduce_cli.model.types.model_types import ModelTypes
 from onnxreduce_cli.model.types.node_inference import Contradictions, infer_outputs
+from onnxreduce_cli.model.types.questions import Questions
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
 
 
@@ -61,8 +62,8 @@ class Facts(KnownConstants):
         super().__init__(Calls(found, functions), base_dir, GeneratedValues(self._trees))
         self.model = model
         self.scopes = list(found)
-        #: The identities of its nodes that were found to be valid.
-        self._sound: set[int] = set()
+        #: What was asked about its nodes that were found to be valid, by their identity.
+        self._sound: dict[int, Questions] = {}
         self._own = {id(scope) for scope in found}
         self._by_container: dict[int, Scope] = {}
         self._unread: dict[int, frozenset[str]] = {}
@@ -109,7 +110,7 @@ class Facts(KnownConstants):
         other = Facts(self.model, graphs, self.base_dir, self.calls.functions)
         # The inferred types of graphs are the same, whichever copy of a function is called.
         other._inference.take_graphs(self._inference)
-        other._sound = {*self._sound}
+        other._sound = {**self._sound}
         return other
 
     def add_scopes(self, tree: Sequence[Scope]) -> None:
@@ -226,11 +227,17 @@ class Facts(KnownConstants):
         Nodes with graphs, with references to attributes, or with inputs of unknown type are not
         checked.
         """
-        if id(node) in self._sound and self.questions is None:
-            return None
-        problem = self._contradictions.of(scope, node)
+        asked, problem = self._sound.get(id(node)), None
+        if asked is None:
+            noting, self.questions = self.questions, Questions(scope)
+            try:
+                problem = self._contradictions.of(scope, node)
+            finally:
+                asked, self.questions = self.questions, noting
         if problem is None:
-            self._sound.add(id(node))
+            self._sound[id(node)] = asked
+        if self.questions is not None:
+            self.questions.add(asked)
         return problem
 
     def contradiction_of_sizes(self, scope: Scope, node: NodeProto) -> str | None:

@@ -100,7 +100,10 @@ def _sum_too(node: NodeProto, opset: int) -> NodeProto:
 
 def _like_scale(node: NodeProto, opset: int) -> NodeProto:
     """Return a node with the shape of the first input and the dtype of the second."""
-    return _node("CastLike", list(node.input[:2])) if opset >= 15 else _same(node, opset)
+    if opset >= 15:
+        return _node("CastLike", list(node.input[:2]))
+    # Inference reads the dtype off the first input.
+    return _node("Mul", [*reversed(node.input[:2])])
 
 
 def _layer_normalization(node: NodeProto, opset: int) -> NodeProto | None:

@@ -39,6 +39,12 @@ class Questions:
         # A `Value` is a string that refers to the facts, and would keep them in memory.
         self.answers.setdefault((question, tuple(map(str, names))), answer)
 
+    def add(self, asked: Questions) -> None:
+        """Note what was asked before, as if it were asked now."""
+        self.complete &= asked.complete and asked.scope is self.scope
+        for question, answer in asked.answers.items():
+            self.answers.setdefault(question, answer)
+
 
 def array_key(name: str, array: npt.NDArray[Any] | None) -> Hashable:
     """Return a key of the constant value of a name: equal keys are equal constants."""
