@@ -95,7 +95,7 @@ class Reach:
         """
 
         for keys, suits in self._planned.setdefault(opset, []):
-            if keys == {name: self._key(runtime, *name) for name in keys}:
+            if all(self._key(runtime, *name) == key for name, key in keys.items()):
                 return suits
         plan = self._plan(opset, runtime)
         names = [("", op_type, opset) for op_type in plan.converter.asked]

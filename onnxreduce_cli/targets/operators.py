@@ -192,6 +192,7 @@ class OperatorTable:
         }
 
     @staticmethod
+    @cache
     def load(runtime: str, version: Version) -> OperatorTable | None:
         """Return the table of a version; None where nothing is known of it.
 
