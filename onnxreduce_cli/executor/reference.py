@@ -8,6 +8,7 @@ which its implementation was compared with the definition. Everything else is un
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,8 @@ def reference_kernel(
     }
     implementation = load_op("", node.op_type, place.opset)
     operator = implementation(_as_defined_at(node, found, attributes), run_params)
+    if node.op_type == "GridSample":
+        operator._gs_denormalize_coordinates = partial(_grid_positions, operator._gs_denormalize)
     compute: Callable[..., Any] = operator.run
 
     def run(call: Call, *inputs: RuntimeValue) -> tuple[RuntimeValue, ...]:
@@ -141,6 +144,14 @@ def _require_fit(op_type: str, *values: RuntimeValue) -> None:
         raise Invalid(
             f"inputs of shapes {', '.join(str(list(dims)) for dims in shapes)} do not fit"
         )
+
+
+def _grid_positions(
+    position: Callable[..., Any], n: Any, dims: Sequence[int], align_corners: bool
+) -> Any:
+    """Return positions in the data, in the dtype of the grid where onnx.reference has float."""
+    found = [position(item, dim, align_corners) for item, dim in zip(n, dims, strict=False)]
+    return np.array(found, np.result_type(np.asarray(n), np.float32))
 
 
 def _with_finite_positions(grid: Any) -> Any:

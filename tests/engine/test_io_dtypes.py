@@ -196,3 +196,17 @@ def test_beside_a_change_of_all_dtypes(tmp_path: Path) -> None:
     assert [item.type.tensor_type.elem_type for item in (*found.input, *found.output)] == [
         *(10, 7, 11, 6)
     ]
+
+
+def test_an_output_that_is_named_twice(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x) => (float[2] y, float[2] y) { y = Neg(x) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    onnxreduce_cli.convert_file(
+        *(str(tmp_path / "m.onnx"), str(tmp_path / "o.onnx")),
+        dtypes={"float": "double"},
+        keep_interface=True,
+    )
+    found = onnx.load(tmp_path / "o.onnx")
+    onnx.checker.check_model(found, full_check=True)
+    assert [node.op_type for node in found.graph.node] == ["Cast", "Neg", "Cast"]

@@ -42,3 +42,19 @@ def test_a_reduction_of_bfloat16_rounds_once() -> None:
     terms = np.array([1, 2.0**-8, BESIDE], ml_dtypes.bfloat16)
     built = one_node("ReduceSum", 13, {"x": terms}, keepdims=0)
     assert float(run(built, {"x": terms})["y0"]) == 1 + 2.0**-7
+
+
+def test_positions_of_grid_sample_in_double() -> None:
+    data = np.random.default_rng(0).standard_normal((1, 1, 3, 3))
+    grid = np.random.default_rng(1).uniform(-1, 1, (1, 2, 2, 2))
+    found = run(
+        one_node("GridSample", 22, {"x": data, "grid": grid}, align_corners=1),
+        {"x": data, "grid": grid},
+    )["y0"]
+    for place in np.ndindex(2, 2):
+        column, row = grid[0][place] + 1
+        top, left = int(row), int(column)
+        down, right = row - top, column - left
+        block = data[0, 0, top : top + 2, left : left + 2]
+        expected = np.array([1 - down, down]) @ block @ np.array([1 - right, right])
+        np.testing.assert_allclose(found[0, 0][place], expected, rtol=1e-14)

@@ -68,6 +68,9 @@ def judge(case: Case) -> str:
     # What has been fixed cannot be named again.
     options = {name: value for name, value in case.options.items() if name != "dims"}
     again = _converted(case, model, case.target, options)
+    if again is not None and "fold" in options:
+        # What a step wrote of constants is folded the next time.
+        model, again = again, _converted(case, again, case.target, options)
     if again is None or again != model:
         raise WrongError(f"converted to {case.target} once more, it is another")
     back = _converted(case, model, own, {"emulate": True})

@@ -74,7 +74,9 @@ def cast_interface(
     read = {name for scope in tree for node in scope.nodes for name in node.input}
     read.update(name for scope in tree[1:] for name in scope.outputs)
     taken = [name for name in inputs if name in read]
-    given = [item.name for item in graph.output if item.name in names and item.name not in inputs]
+    # A model may name one output twice.
+    outputs = dict.fromkeys(item.name for item in graph.output)
+    given = [name for name in outputs if name in names and name not in inputs]
     fresh = Names(tree)
     renamed = {name: fresh.fresh(f"{name}_inner") for name in (*taken, *given)}
     before = [(scope, copy_of(node), node) for scope, node in _to_rename(tree, renamed)]
