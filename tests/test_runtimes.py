@@ -65,8 +65,8 @@ def test_there_are_exports_and_a_runtime() -> None:
 
 
 #: The least opset of exports that only control flow, which is not written, would take further down:
-#: by NonMaxSuppression and CumSum.
-LEAST = {"dyn_nms": 10, "ts_nms": 10, "dyn_reductions": 11, "ts_reductions": 11}
+#: by NonMaxSuppression.
+LEAST = {"dyn_nms": 10, "ts_nms": 10}
 
 
 @pytest.mark.parametrize(
