@@ -199,7 +199,7 @@ def test_a_worker_killed_in_the_midst(hub, fleet) -> None:
     out, err = run.communicate(timeout=SECONDS)
     assert run.returncode == 0, err
     # Nothing is lost.
-    assert "12 models: 12 converted" in out
+    assert "12 models: 12 unchanged" in out
     assert {path.name for path in Path("out").iterdir()} == {
         NAME,
         *(path.name for path in hub.iterdir()),
@@ -233,7 +233,7 @@ def test_a_model_that_ends_its_process_ends_no_worker(hub, fleet) -> None:
     run = start(here)
     out, err = run.communicate(timeout=SECONDS)
     assert run.returncode == 1, err
-    assert "13 models: 1 crashed, 12 converted" in out
+    assert "13 models: 1 crashed, 12 unchanged" in out
     assert "crash.onnx: the process that converted it ended with SIGSEGV" in err
     assert [said.name for said in here.said("begun")].count("crash") == 1
     assert all(worker.poll() is None for worker in here.workers.values())
@@ -282,7 +282,7 @@ def test_a_worker_that_is_lost_when_it_is_asked(hub, fleet, others) -> None:
     assert "Traceback" not in err
     if others:
         assert run.returncode == 0, err
-        assert "12 models: 12 converted" in out
+        assert "12 models: 12 unchanged" in out
     else:
         assert run.returncode == 2
         assert "has no workers any more" in err
