@@ -48,6 +48,19 @@ def computed_in(context: Context, wide: int) -> tuple[NodeProto, int]:
     return middle, narrow
 
 
+def in_dtype(context: Context, name: Value, working: int) -> Value:
+    """Return a value in the dtype `working`; empty where it is absent."""
+    if not name or context.elem_type(name) == working:
+        return name
+    return cast(context, name, working)
+
+
+def working_dtypes(context: Context, index: int = 0) -> tuple[int, int]:
+    """Return the dtype of an input, and the one to compute in: float for float16 and bfloat16."""
+    given = context.need_elem_type(context.input(index), "the dtype to compute in depends on it")
+    return given, TensorProto.FLOAT if given in HALVES else given
+
+
 def widened(context: Context, integers: int) -> tuple[str, int, int]:
     """Return the node's first input cast to the dtype to compute in.
 
@@ -57,14 +70,10 @@ def widened(context: Context, integers: int) -> tuple[str, int, int]:
     Returns:
         the name of the value, its dtype before, the dtype to compute in.
     """
-    data = context.input(0)
-    given = context.need_elem_type(data, "the dtype to compute in depends on it")
-    working = given
-    if given in HALVES:
-        working = TensorProto.FLOAT
-    elif given in INTEGERS and integers:
+    given, working = working_dtypes(context)
+    if given in INTEGERS and integers:
         working = integers
-    return (data if working == given else cast(context, data, working)), given, working
+    return in_dtype(context, context.input(0), working), given, working
 
 
 def replace_and_cast_back(

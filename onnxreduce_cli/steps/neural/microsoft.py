@@ -17,9 +17,8 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.casts import cast, in_dtype, working_dtypes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.sizes import arange, known_size, size_of, sliced
 from onnxreduce_cli.steps.neural.microsoft_masks import Lengths, mask_of_scores, seen_keys
@@ -59,8 +58,8 @@ def rotary_embedding(context: Context) -> None:
         heads = width // (2 * half)
     if context.need_rank(positions, "there is one for each token or one in all") < 2:
         positions = _positions(context, data, rank, positions)
-    elem_type, working = _dtypes(context)
-    inputs = [*(_as(context, name, working) for name in (data, cos, sin)), positions]
+    elem_type, working = working_dtypes(context)
+    inputs = [*(in_dtype(context, name, working) for name in (data, cos, sin)), positions]
     attributes = {
         "interleaved": context.value("interleaved", 0),
         "num_heads": heads or None,
@@ -95,7 +94,7 @@ def multi_head_attention(context: Context) -> None:
     rank = context.need_rank(query, "queries, keys and values may be packed in it")
     if rank != 3 or not value:
         raise Blocked("its queries, keys and values are packed in one tensor", _PLAIN)
-    count, (_, working) = _count(context), _dtypes(context)
+    count, (_, working) = _count(context), working_dtypes(context)
     width, biases = size_of(context, query, 2), [Value("", context)] * 3
     of_heads = context.need_rank(key, "it may have a dimension of heads") == 4
     if bias:
@@ -104,16 +103,16 @@ def multi_head_attention(context: Context) -> None:
         bounds = list(zip(starts, ends, strict=True))[: 1 if of_heads else 3]
         biases[: len(bounds)] = [_part(context, bias, working, *bound) for bound in bounds]
     queries, keys, values = (
-        _as(context, name, working)
+        in_dtype(context, name, working)
         if name != query and of_heads
-        else _by_heads(context, _biased(context, _as(context, name, working), added), count)
+        else _by_heads(context, _biased(context, in_dtype(context, name, working), added), count)
         for name, added in zip((query, key, value), biases, strict=True)
     )
     lengths = Lengths(size_of(context, query, 0), size_of(context, query, 1),
                       size_of(context, key, 2 if of_heads else 1))  # fmt: skip
     heads = _Heads(queries, keys, values)
     _write_present(context, heads, (1, 2))
-    added = [_as(context, attention_bias, working), mask_of_scores(context, mask, lengths)]
+    added = [in_dtype(context, attention_bias, working), mask_of_scores(context, mask, lengths)]
     size = known_size(context, value, 3 if of_heads else 2)
     if size is not None and of_heads:
         size *= count
@@ -129,9 +128,9 @@ def attention(context: Context) -> None:
     _refuse_inputs(context, {4: "a past", 6: "a past"})
     _refuse_attributes(context, {"do_rotary": 0, "past_present_share_buffer": 0})
     context = context.at(max(context.op.opset, _MODERN))
-    op, (_, working) = context.op, _dtypes(context)
-    data, weights, bias = (_as(context, context.input(index), working) for index in range(3))
-    attention_bias = _as(context, context.input(5), working)
+    op, (_, working) = context.op, working_dtypes(context)
+    data, weights, bias = (in_dtype(context, context.input(index), working) for index in range(3))
+    attention_bias = in_dtype(context, context.input(5), working)
     sizes = list(context.value("qkv_hidden_sizes", []))
     if not sizes:
         width = known_size(context, context.input(1), 1)
@@ -172,11 +171,11 @@ def group_query_attention(context: Context) -> None:
         "v_quant_type": "NONE",
     })  # fmt: skip
     context = context.at(max(context.op.opset, _MODERN))
-    op, (_, working), count = context.op, _dtypes(context), _count(context)
+    op, (_, working), count = context.op, working_dtypes(context), _count(context)
     shared = _count(context, "kv_num_heads")
     parts, size = _parts_of_groups(context, count, shared)
     queries, keys, values = (
-        _by_heads(context, _as(context, name, working), number, number * size)
+        _by_heads(context, in_dtype(context, name, working), number, number * size)
         for name, number in zip(parts, (count, shared, shared), strict=True)
     )
     if context.value("do_rotary", 0):
@@ -193,7 +192,7 @@ def group_query_attention(context: Context) -> None:
         limit = context.scalar(cap, "cap", working)
         scores = op.Mul(op.Tanh(op.Div(scores, limit)), limit)
     if context.input(10):
-        scores = op.Add(scores, _as(context, context.input(10), working))
+        scores = op.Add(scores, in_dtype(context, context.input(10), working))
     length = size_of(context, context.input(0), 1)
     last = op.Reshape(
         cast(context, context.input(5), TensorProto.INT64), context.array([-1, 1, 1, 1], "shape")
@@ -242,7 +241,7 @@ def _parts_of_groups(context: Context, count: int, shared: int) -> tuple[Sequenc
 
 def _rotated(context: Context, data: Value, positions: Value, working: int) -> Value:
     """Return queries or keys by heads, rotated by the positions of their tokens."""
-    cos, sin = (_as(context, context.input(index), working) for index in (7, 8))
+    cos, sin = (in_dtype(context, context.input(index), working) for index in (7, 8))
     half, count, size = (known_size(context, *item) for item in ((cos, 1), (data, 1), (data, 3)))
     if half is None:
         raise Blocked(
@@ -280,23 +279,12 @@ def _count(context: Context, name: str = "num_heads") -> int:
     return found
 
 
-def _dtypes(context: Context) -> tuple[int, int]:
-    """Return the dtype of the first input, and the one to compute in."""
-    elem_type = context.need_elem_type(context.input(0), "the dtype to compute in depends on it")
-    return elem_type, TensorProto.FLOAT if elem_type in HALVES else elem_type
-
-
-def _as(context: Context, name: Value, working: int) -> Value:
-    """Return a value in the dtype to compute in; empty where it is absent."""
-    return name if not name or name.elem_type == working else cast(context, name, working)
-
-
 def _part(context: Context, name: Value, working: int, start: Number, end: Number) -> Value:
     """Return the elements of a vector from one index to another, in the dtype to compute in."""
     known = context.constant(name)
     if known is None or not isinstance(start, int) or not isinstance(end, int):
-        return _as(context, sliced(context, name, start, end), working)
-    return _as(context, context.array(known[start:end], "part"), working)
+        return in_dtype(context, sliced(context, name, start, end), working)
+    return in_dtype(context, context.array(known[start:end], "part"), working)
 
 
 def _biased(context: Context, data: Value, bias: str) -> Value:
@@ -360,7 +348,7 @@ def _combine(context: Context, weights: Value, values: Value, width: int | None)
     op = context.op
     together = op.Transpose(op.MatMul(weights, values), perm=[0, 2, 1, 3])
     shape = context.array([0, 0, -1 if width is None else width], "shape")
-    elem_type, working = _dtypes(context)
+    elem_type, working = working_dtypes(context)
     if elem_type == working:
         context.replace("Reshape", [together, shape], context.node.output[:1], keep=())
     else:
@@ -374,7 +362,7 @@ def _replace_by(context: Context, result: str, elem_type: int) -> None:
 
 def _write(context: Context, value: str, output: str) -> None:
     """Give one of the node's further outputs, in the dtype of its first input."""
-    elem_type, working = _dtypes(context)
+    elem_type, working = working_dtypes(context)
     if elem_type == working:
         context.op.Identity(value, outputs=[output])
     else:

@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.casts import cast, in_dtype
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.node_facts import Array
@@ -21,7 +21,6 @@ from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
 from onnxreduce_cli.emit.sizes import END, dims_of, size_of, sliced, static_dims
 from onnxreduce_cli.model.graph.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import (
-    in_dtype,
     replace_and_cast,
     root_mean,
     stash_type,

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli.emit.axes import non_negative_axes
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.casts import cast, in_dtype
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
@@ -18,7 +18,6 @@ from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import (
     Axes,
     TrailingAxes,
-    in_dtype,
     mean_over,
     stash_type,
 )

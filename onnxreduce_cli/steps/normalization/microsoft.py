@@ -10,14 +10,13 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.casts import cast, in_dtype, working_dtypes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.sizes import size_of, sliced
 from onnxreduce_cli.idioms.expansion import replace_by_last
 from onnxreduce_cli.model.graph.names import without_absent_last
-from onnxreduce_cli.steps.normalization.moments import in_dtype, root_mean, stash_type
+from onnxreduce_cli.steps.normalization.moments import root_mean, stash_type
 from onnxreduce_cli.steps.registry import instead
 
 #: The opsets that introduced LayerNormalization and RMSNormalization.
@@ -39,10 +38,10 @@ def skip_layer_normalization(context: Context) -> None:
             f"choose opset {_LAYER} or later, or leave that output out",
         )
     context = context.at(max(context.op.opset, _LAYER))
-    elem_type, working = _dtypes(context)
+    elem_type, working = working_dtypes(context)
     epsilon = context.value("epsilon", _SKIP_EPSILON)
     inputs = [_sum(context, elem_type, working, bias=4)]
-    inputs += [_input(context, index, working) for index in (2, 3)]
+    inputs += [in_dtype(context, context.input(index), working) for index in (2, 3)]
     if elem_type != working:
         result, outputs[0] = outputs[0], context.fresh_name("normal")
         context.op.LayerNormalization(
@@ -64,9 +63,10 @@ def skip_simplified_layer_normalization(context: Context) -> None:
             "its output 'mean' is read, and nothing computes that", "leave that output out"
         )
     context = context.at(max(context.op.opset, _RMS))
-    elem_type, working = _dtypes(context)
+    elem_type, working = working_dtypes(context)
     epsilon = context.value("epsilon", _SKIP_EPSILON)
-    total, scale = _sum(context, elem_type, working, bias=3), _input(context, 2, working)
+    total = _sum(context, elem_type, working, bias=3)
+    scale = in_dtype(context, context.input(2), working)
     inverse = context.node.output[2] if len(context.node.output) > 2 else ""
     if inverse:
         _write_with_inverse(context, total, scale, epsilon, inverse)
@@ -80,13 +80,13 @@ def simplified_layer_normalization(context: Context) -> None:
     """``SimplifiedLayerNormalization(x, scale)`` becomes ``RMSNormalization(x, scale)``."""
     context = context.at(max(context.op.opset, _RMS))
     inverse = context.node.output[1] if len(context.node.output) > 1 else ""
-    elem_type, working = _dtypes(context)
+    elem_type, working = working_dtypes(context)
     to = context.need_elem_type(context.input(1), "the output has it")
     if not inverse and elem_type == to:
         context.replace("RMSNormalization", keep=("axis", "epsilon", "stash_type"))
         return
     # The operator's body is not valid for two dtypes.
-    data, scale = (_input(context, index, working) for index in (0, 1))
+    data, scale = (in_dtype(context, context.input(index), working) for index in (0, 1))
     if not inverse:
         axis, epsilon = (context.attribute(name) for name in ("axis", "epsilon"))
         context.op.RMSNormalization(data, scale, axis=axis, epsilon=epsilon)
@@ -110,7 +110,7 @@ def embed_layer_normalization(context: Context) -> None:
     ``LayerNormalization(Gather(words, ids) + places[:length] + Gather(kinds, segments))``.
     """
     context = context.at(max(context.op.opset, _LAYER))
-    op, (elem_type, working) = context.op, _dtypes(context, 2)
+    op, (elem_type, working) = context.op, working_dtypes(context, 2)
     ids, segments, words, places, kinds = (context.input(index) for index in range(5))
     chosen = context.input(8)
     own = (
@@ -134,7 +134,7 @@ def embed_layer_normalization(context: Context) -> None:
     if outputs[1]:
         _count_ones(context, outputs[1])
     epsilon = context.value("epsilon", _SKIP_EPSILON)
-    parameters = (_input(context, index, working) for index in (5, 6))
+    parameters = (in_dtype(context, context.input(index), working) for index in (5, 6))
     normal = op.LayerNormalization(total, *parameters, axis=-1, epsilon=epsilon)
     replace_by_last(context, normal, elem_type, working)
 
@@ -152,23 +152,9 @@ def _count_ones(context: Context, output: str) -> None:
         op.Expand(zero, batch, outputs=[output])
 
 
-def _dtypes(context: Context, index: int = 0) -> tuple[int, int]:
-    """Return the dtype of an input, and the one to compute in."""
-    elem_type = context.need_elem_type(
-        context.input(index), "the dtype to compute in depends on it"
-    )
-    return elem_type, TensorProto.FLOAT if elem_type in HALVES else elem_type
-
-
-def _input(context: Context, index: int, working: int) -> str:
-    """Return an input in the dtype to compute in; empty where it is absent."""
-    data = context.input(index)
-    return in_dtype(context, data, working) if data else data
-
-
 def _sum(context: Context, elem_type: int, working: int, bias: int) -> str:
     """Return the first two inputs plus the one at index `bias`; the fourth output is that, too."""
-    parts = [_input(context, index, working) for index in (0, 1, bias)]
+    parts = [in_dtype(context, context.input(index), working) for index in (0, 1, bias)]
     output = context.node.output[3] if len(context.node.output) > 3 else ""
     name = [output] if output and elem_type == working else None
     if parts[2]:

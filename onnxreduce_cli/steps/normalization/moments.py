@@ -14,7 +14,6 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import reduced
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16
 
@@ -49,11 +48,6 @@ def root_mean(context: Context, squares: str, axes: Axes, epsilon: float, workin
     mean = mean_over(context, squares, axes)
     small = context.scalar(epsilon, "epsilon", working)
     return op.Sqrt(op.Add(mean, small))
-
-
-def in_dtype(context: Context, name: str, working: int) -> str:
-    """Return a value in the dtype `working`."""
-    return name if context.elem_type(name) == working else cast(context, name, working)
 
 
 def replace_and_cast(
