@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -28,6 +29,9 @@ from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.types.safe_inference import type_error
 from onnxreduce_cli.model.types.skeleton import model_skeleton
 from onnxreduce_cli.text import count, listed
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.passes.int32 import Int32Proof
 
 #: Dtypes by range; each holds the values before it, but for the last digits of float16 in bfloat16.
 _RANGES = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
@@ -123,7 +127,11 @@ def _change(
     cast = cast_values(model) if keep_interface else frozenset[str]()
     proven: tuple[str, ...] = ()
     if (before, after) == INTEGERS:
-        proven = _proven(document, model_input, keeping, ranges, outer, cast.intersection(outer))
+        from onnxreduce_cli.engine.passes.int32 import Int32Proof
+
+        untouched = cast.intersection(outer)
+        proof = Int32Proof(document, model_input, keeping, ranges, outer, untouched)
+        proven = _proven(proof, ranges)
     change = DtypeChange(
         model,
         before,
@@ -166,33 +174,24 @@ def _change(
     return ChangedDtypes(tuple(lines), changes, moved, casts)
 
 
-def _proven(
-    document: Document,
-    model_input: ConversionInput,
-    keeping: KeptDtype,
-    ranges: Mapping[str, tuple[int, int]],
-    outer: Collection[str],
-    untouched: Collection[str],
-) -> tuple[str, ...]:
+def _proven(proof: Int32Proof, ranges: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
     """Prove that int32 holds all values that become int32, and return what that rests on.
 
     Raises:
-        UsageError: a range is of no such value.
         ConversionError: of a value it is not proven.
     """
-    from onnxreduce_cli.engine.passes.int32 import prove_int32
-
-    proof = prove_int32(document, model_input, keeping, ranges, outer, untouched)
-    if proof.blockers:
-        raise ConversionError("int64 cannot become int32", proof.blockers)
-    lines = []
+    proof.keep_shapes()
+    blockers = tuple(proof.blockers())
+    if blockers:
+        raise ConversionError("int64 cannot become int32", blockers)
+    lines, clamped = [], proof.clamped_slices()
     if ranges:
         stated = listed([f"{name} in {low}:{high}" for name, (low, high) in ranges.items()])
         lines.append(f"taken as stated: {stated}")
-    if proof.clamped:
+    if clamped:
         lines.append(
-            f"limits beyond int32 at its end: {count(proof.clamped, 'Slice')}, the same for axes "
-            "of up to 2147483647 elements"
+            f"limits beyond int32 at its end: {count(clamped, 'Slice')}, the same for axes of up "
+            "to 2147483647 elements"
         )
     return tuple(lines)
 

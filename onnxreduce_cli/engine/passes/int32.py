@@ -8,7 +8,6 @@ cast back, and nobody would infer the shape any more.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto
@@ -56,45 +55,9 @@ _LIMITS, _INDICES = frozenset({1, 2}), frozenset({1, 2, 3, 4})
 _FOR_SHAPES = "for shapes"
 
 
-class Proof(NamedTuple):
-    """What is known before int64 values become int32.
+class Int32Proof:
+    """The proof for one model, before any change."""
 
-    Attributes:
-        blockers: the first nodes of whose values it is not proven that int32 holds them.
-        clamped: how many Slices read limits beyond int32, which the nearest int32 stands for.
-    """
-
-    blockers: tuple[Blocker, ...]
-    clamped: int
-
-
-def prove_int32(
-    document: Document,
-    model_input: ConversionInput,
-    keeping: KeptDtype,
-    ranges: Mapping[str, tuple[int, int]],
-    outer: Collection[str],
-    untouched: Collection[str],
-) -> Proof:
-    """Prove that int32 holds what becomes int32, and let what only shapes read stay int64.
-
-    Args:
-        document: the model.
-        model_input: the same, before any change.
-        keeping: the nodes that keep int64, to which more are added.
-        ranges: the ranges that the user states, by the names of values.
-        outer: inputs and outputs of the model that stay int64.
-        untouched: those among them that only Casts read or make.
-
-    Raises:
-        UsageError: a range is of no value of int64 that is computed or given.
-    """
-    prover = _Prover(document, model_input, keeping, ranges, outer, untouched)
-    prover.keep_shapes()
-    return Proof(tuple(prover.blockers()), prover.clamped_slices())
-
-
-class _Prover:
     def __init__(
         self,
         document: Document,
@@ -104,6 +67,19 @@ class _Prover:
         outer: Collection[str],
         untouched: Collection[str],
     ) -> None:
+        """Begin with what is known of constants and inputs, and with what is stated.
+
+        Args:
+            document: the model.
+            model_input: the same, before any change.
+            keeping: the nodes that keep int64, to which `keep_shapes` adds more.
+            ranges: the ranges that the user states, by the names of values.
+            outer: inputs and outputs of the model that stay int64.
+            untouched: those among them that only Casts read or make.
+
+        Raises:
+            UsageError: a range is of no value of int64 that is computed or given.
+        """
         self._scopes, self._facts = keeping.scopes, model_input.facts
         self._keeping, self._outer, self._untouched = keeping, outer, untouched
         self._main = self._scopes[0]
@@ -245,7 +221,7 @@ class _Prover:
         return all(not isinstance(dim, int) or dim <= INT32.high for dim in dims)
 
     def clamped_slices(self) -> int:
-        """Return how many Slices read limits that are beyond int32."""
+        """Return how many Slices read limits beyond int32, which the nearest int32 stands for."""
         found = set()
         for scope in self._scopes:
             for node in scope.nodes:
