@@ -10,10 +10,12 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
+from onnxreduce_cli.model.graph.values import narrows
 from onnxreduce_cli.text import listed
 from onnxreduce_cli.verification.compare.outcomes import RunKey, Side
 from onnxreduce_cli.verification.compare.values import Errors, compare_values
 from onnxreduce_cli.verification.inputs.files import write_inputs
+from onnxreduce_cli.verification.inputs.profiles import ORDINARY
 from onnxreduce_cli.verification.running.runtime import EXECUTORS
 from onnxreduce_cli.verification.running.source import ModelSource
 from onnxreduce_cli.verification.whole import indices
@@ -107,9 +109,7 @@ class Verdict:
         for number in dict.fromkeys(n for (n, _), agree in self._agreed.items() if agree is False):
             wrong = self._failing(number)
             assert wrong is not None
-            sides = [(self.ran.sources[side], executor) for side, executor in wrong[2:]]
-            found = overflows(sides, self.ran.runs[number].feeds, self.ran.changed)
-            if found:
+            if found := self._overflows_of(number, *wrong[2:]):
                 yield number, found
 
     def _hidden_overflows(self) -> list[Overflow]:
@@ -118,22 +118,21 @@ class Verdict:
         ONNX Runtime computes much of float16 in float on a CPU; what a model is converted for may
         not. One set of inputs of either kind is looked at.
         """
-        if not self.ran.changed or self.ran.is_large:
+        if self.ran.is_large or not any(narrows(*pair) for pair in self.ran.changed.items()):
             return []
-        found: list[Overflow] = []
-        seen: set[str] = set()
+        first: dict[str, int] = {}
         for (number, _), agree in self._agreed.items():
-            run = self.ran.runs[number]
-            if not agree or run.values in seen or run.values not in ("given", "ordinary"):
-                continue
-            for executor in self.ran.executors:
-                keys = (Side.REFERENCE, executor), (Side.CANDIDATE, executor)
-                if all(key in run.outcomes and run.outcomes[key].failure == "" for key in keys):
-                    seen.add(run.values)
-                    sides = [(self.ran.sources[side], executor) for side, executor in keys]
-                    found += overflows(sides, run.feeds, self.ran.changed)
-                    break
-        return merged(found)
+            if agree:
+                first.setdefault(self.ran.runs[number].values, number)
+        numbers = [first[values] for values in ("given", ORDINARY) if values in first]
+        return merged(
+            item for n in numbers for item in self._overflows_of(n, *self._runs_compared(n))
+        )
+
+    def _overflows_of(self, number: int, *runs: RunKey) -> list[Overflow]:
+        """Return the values that overflow in a trial, as two runs compute them."""
+        sides = [(self.ran.sources[side], executor) for side, executor in runs]
+        return overflows(sides, self.ran.runs[number].feeds, self.ran.changed)
 
     def _leave_out_overflows(self) -> None:
         """Leave out trials on drawn inputs in which values overflow, if there are others.
@@ -239,13 +238,13 @@ class Verdict:
         """Return whether the report has a divergence beside those of disagreements."""
         return self._pair or failing[1] not in self._names
 
-    def _runs_compared(self) -> tuple[RunKey, RunKey]:
-        """Return the two runs whose inner values are compared."""
+    def _runs_compared(self, only: int | None = None) -> tuple[RunKey, RunKey]:
+        """Return the two runs whose inner values are compared, in any trial or one."""
         pairs = [
             (first, second)
-            for judgement in self._judged.values()
+            for (number, _), judgement in self._judged.items()
             for first, second, _ in judgement.compared()
-            if (first[0] is not second[0]) == self._pair
+            if only in (None, number) and (first[0] is not second[0]) == self._pair
         ]
         return pairs[0]
 
