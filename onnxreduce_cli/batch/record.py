@@ -13,7 +13,6 @@ Anything may have written to the file: lines that are not valid entries are igno
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -22,11 +21,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.file.digest import digests
 
 #: The file's name in the folder of outputs.
 NAME = ".onnxreduce.jsonl"
-
-_CHUNK = 1 << 20
 
 #: The most bytes of a line; runs write far shorter ones, and longer ones are ignored.
 _LONGEST = 1 << 20
@@ -88,16 +86,9 @@ def stamps(paths: dict[str, str]) -> Stamps:
 
 def digest(path: str) -> str:
     """Return the SHA-256 of a file, in hexadecimal; empty if it cannot be read."""
-    found = hashlib.sha256()
-    if not os.path.isfile(path):
-        return ""
-    try:
-        with open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
-                found.update(chunk)
-    except OSError:
-        return ""
-    return found.hexdigest()
+    with suppress(OSError):
+        return "".join(item.sha256 for item in digests([path], "read"))
+    return ""
 
 
 class OutputRecord:
