@@ -119,6 +119,11 @@ class WithHelp(click.Command):
         write_examples(str(self.name), formatter)
 
 
+def long_name(option: click.Parameter) -> str:
+    """Return the long name of an option, without dashes."""
+    return max(option.opts, key=len).lstrip("-")
+
+
 def section_of(parameter: str) -> str:
     """Return the section of the help that an option is in, by the name of its parameter."""
     found = (name for name, members in _SECTIONS.items() if parameter in members.split())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from onnxreduce_cli.cli.help import long_name
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.text import did_you_mean
 
@@ -426,7 +427,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 def _options_of(command: click.Command) -> dict[str, click.Option]:
     """Return a command's options by their long names, without dashes."""
     options = [item for item in command.params if isinstance(item, click.Option)]
-    return {max(item.opts, key=len).lstrip("-"): item for item in options}
+    return {long_name(item): item for item in options}
 
 
 def _typed(option: click.Option, value: object) -> Any:

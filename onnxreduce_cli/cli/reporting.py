@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onnxreduce_cli.cli.call import current_call, versions
-from onnxreduce_cli.cli.help import WithHelp
+from onnxreduce_cli.cli.help import WithHelp, long_name
 from onnxreduce_cli.cli.streams import say
 
 if TYPE_CHECKING:
@@ -326,10 +326,7 @@ def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Calla
 def _by_name(command: click.Command, given: dict[str, Any]) -> dict[str, Any]:
     """Return values by the names of options without dashes, and of arguments in lower case."""
     names = {str(item.name): item for item in command.params}
-    return {
-        max(names[key].opts, key=len).lstrip("-") if key in names else key: value
-        for key, value in given.items()
-    }
+    return {long_name(names[key]) if key in names else key: value for key, value in given.items()}
 
 
 def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.apply import apply_plan
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
-from onnxreduce_cli.engine.description import OperatorCoverage, Plan, describe
+from onnxreduce_cli.engine.description import OperatorCoverage, Plan, aim_text, describe
 from onnxreduce_cli.engine.options import DEFAULTS, Options, check_opset
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
@@ -221,7 +221,8 @@ class Conversion:
             ConversionError: there are blockers; nothing was edited.
         """
         if self.blockers:
-            raise ConversionError(f"cannot be converted {self.plan().aim}", self.blockers)
+            aim = aim_text(self.source, self.target, self.runtime)
+            raise ConversionError(f"cannot be converted {aim}", self.blockers)
         with collector_paused():
             revealing = reveals(self.source_scopes, self.source or self.target, self.target)
             apply_plan(self._plan, self.model)

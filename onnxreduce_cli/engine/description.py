@@ -121,6 +121,13 @@ class OperatorCoverage(Serializable):
             yield from (f"known from: {source}" for source in self.sources)
 
 
+def aim_text(source: int | None, target: int, runtime: str) -> str:
+    """Return what a model is converted to, or for, after a verb."""
+    if runtime:
+        return f"for {runtime}"
+    return f"{'at' if source == target else 'to'} opset {target}"
+
+
 @dataclass(frozen=True, repr=False)
 class Plan(Serializable):
     """The changes that moving a model to an opset takes, and the nodes that block it.
@@ -188,9 +195,7 @@ class Plan(Serializable):
     @property
     def aim(self) -> str:
         """What the model is converted to, or for, after a verb."""
-        if self.runtime:
-            return f"for {self.runtime}"
-        return f"{'at' if self.source == self.target else 'to'} opset {self.target}"
+        return aim_text(self.source, self.target, self.runtime)
 
     @property
     def possible(self) -> bool:
