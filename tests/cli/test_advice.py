@@ -383,7 +383,7 @@ ELSEWHERE = {
     "--resume goes on": "a cluster that is gone: test_cluster.py",
     "--cluster": "a cluster: test_cluster.py",
     "--external-data-threshold 1MB": "a model of more than 2 GB: test_large_files.py",
-    "--allow-outside-data": "a link to external data: test_external_data.py",
+    "--allow-outside-data": "a link to external data: test_external.py",
     "to allow more, say --memory": "a model that needs a gigabyte: test_isolated.py",
     "are too large to draw": "inputs of gigabytes: test_equivalence.py",
     "--verbose lists all": "more than ten reasons: test_plan.py",
@@ -488,6 +488,12 @@ def test_what_is_said_works(onnxreduce, folder, case):
         call = f"{call} {text}"
     then = onnxreduce(*shlex.split(call))
     assert then.code == case.ends, f"{call}\n{then.out}{then.err}"
+
+
+def test_what_is_run_elsewhere_is_there() -> None:
+    known = {path.name for path in Path(__file__).parents[1].rglob("test_*.py")}
+    named = {name for why in ELSEWHERE.values() for name in re.findall(r"test_\w+\.py", why)}
+    assert named <= known
 
 
 def test_each_message_has_a_case() -> None:
