@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import hashlib
 import html
 import importlib
@@ -19,6 +17,7 @@ import pytest
 from onnx import helper
 
 from tests.exports import EXPORTS
+from tests.page_data import held
 from tests.support import model
 
 HOSTILE = "</script><img src=x onerror=\"document.title='forged'\">\u202e\x1b"
@@ -59,17 +58,6 @@ def large():
     graph = helper.make_graph(nodes, "g", info[:1], info[1:], [axes])
     opsets = [helper.make_opsetid("", 18)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), "large.onnx")
-
-
-def held(path):
-    """The data of a page, and the page."""
-    text = Path(path).read_text(encoding="utf-8")
-    ((kind, found),) = re.findall(
-        r'<script type="application/(\w+)" id="data">(.*?)</script>', text
-    )
-    if kind == "gzip":
-        found = gzip.decompress(base64.b64decode(found))
-    return json.loads(found), text
 
 
 def test_what_a_page_holds(onnxreduce):
