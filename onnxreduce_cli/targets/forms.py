@@ -195,6 +195,12 @@ def passes_input_on(node: NodeFacts) -> bool:
     return inputs and node.node.output[0] in scope.outputs
 
 
+def gives_constant_out(node: NodeFacts) -> bool:
+    """Return whether the node makes an output of the model from a constant."""
+    outputs = node.in_main_graph and node.node.output[0] in node.scope.outputs
+    return outputs and binary_forms.constant_shape(node, node.input(0)) is not None
+
+
 def reads_output(node: NodeFacts) -> bool:
     """Return whether the node reads an output of the model."""
     return node.in_main_graph and node.input(0) in node.scope.outputs
@@ -316,6 +322,22 @@ def has_several_indices(node: NodeFacts) -> bool:
     return shape is None or math.prod(shape) != 1
 
 
+def has_list_of_indices(node: NodeFacts) -> bool:
+    """Return whether the indices of a Gather are a list of one, or may be."""
+    return node.rank(node.input(1)) != 0 and not has_several_indices(node)
+
+
+def gathers_rows_of_strings(node: NodeFacts) -> bool:
+    """Return whether each index of a Gather stands for several strings, or may."""
+    known = node.type(node.input(0))
+    if known is None or known.elem_type != TensorProto.STRING:
+        return False
+    if known.dims is None:
+        return True
+    axis = node.value("axis", 0) % len(known.dims)
+    return any(dim != 1 for dim in known.dims[axis + 1 :])
+
+
 def casts_fractions(node: NodeFacts) -> bool:
     """Return whether a Cast to integers or bool takes floats that may have a fraction."""
     known, maker = node.elem_type(node.input(0)), node.maker(node.input(0))
@@ -435,6 +457,7 @@ FORMS: Mapping[str, Form] = {
     "norm of another": binary_forms.divides_by_norm_of_another,
     "constant operand": binary_forms.has_constant_operand,
     "input to output": passes_input_on,
+    "constant to output": gives_constant_out,
     "reads an output": reads_output,
     "reads a reshaped output": reads_reshaped_output,
     "broadcast": binary_forms.is_broadcast,
@@ -450,6 +473,8 @@ FORMS: Mapping[str, Form] = {
     "computed C": has_computed_c,
     "inner repeats": repeats_inner_dims,
     "several indices": has_several_indices,
+    "list of indices": has_list_of_indices,
+    "rows of strings": gathers_rows_of_strings,
     "like Gelu": fusion_forms.misleads_gelu,
     "like Gelu in order": fusion_forms.misleads_gelu_in_order,
     "quantized": fusion_forms.is_quantized,

@@ -73,8 +73,8 @@ ASKED = {
     "ArgMax": {"vector"},
     "Unsqueeze": {"several axes"},
     "Tile": {"inner repeats"},
-    "Gather": {"several indices"},
-    "Identity": {"input to output"},
+    "Gather": {"several indices", "list of indices", "rows of strings"},
+    "Identity": {"input to output", "constant operand", "constant to output"},
     "Pow": {"scaled next"},
     "Conv": {
         "no kernel_shape",
@@ -171,6 +171,14 @@ def test_input_to_output() -> None:
     between = model("""<ir_version: 7, opset_import: ["" : 13]>
         g (float[2] x) => (float[2] y) { n = Neg(x) y = Identity(n) }""")
     assert forms(between) == set()
+
+
+def test_identity_of_a_constant() -> None:
+    source = one_node("Identity", 13, {"x": X}, initializers=("x",))
+    assert forms(source) == {"constant operand", "constant to output"}
+    between = model("""<ir_version: 7, opset_import: ["" : 13]>
+        g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { y = Add(x, c) d = Identity(c) }""")
+    assert forms(between) == {"constant operand"}
 
 
 def test_integers_with_a_constant() -> None:
@@ -309,8 +317,17 @@ def test_halves(dtype: type, found: bool) -> None:
 def test_several_indices() -> None:
     assert "several indices" in of("Gather", 13, np.array([0, 1]))
     assert "several indices" in of("Gather", 13, last=np.array([0]))
-    assert "several indices" not in of("Gather", 13, np.array([1]))
-    assert "several indices" not in of("Gather", 13, np.array(1))
+    assert of("Gather", 13, np.array([1])) == {"list of indices"}
+    assert of("Gather", 13, np.array(1)) == set()
+
+
+@pytest.mark.parametrize(
+    ("axis", "found"), [(0, True), (1, True), (2, False), (-1, False), (-2, True)]
+)
+def test_rows_of_strings(axis: int, found: bool) -> None:
+    x, index = np.full((2, 3, 4), "a", object), np.array(0)
+    source = one_node("Gather", 13, {"x": x, "i": index}, initializers=("i",), axis=axis)
+    assert forms(source) == ({"rows of strings"} if found else set())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""GatherND and ScatterND of constant indices in Slices and Concats, for runtimes without them.
+"""Gather, GatherND and ScatterND of constant indices in Slices and Concats.
+
+That is for runtimes without these operators, or that take some indices wrong.
 
 Indices are a *grid* where each of their columns follows one dimension of theirs alone, as those of
 ``x[:, 2:5] = y`` do. Each indexed dimension is then cut by itself.
@@ -72,6 +74,28 @@ def gather_known(context: Context) -> None:
         shape = (*outer, *rest)
         listed = reshaped(context, listed, context.array([*shape], "shape"), shape)
     context.replace("Identity", [listed], keep=())
+
+
+@instead("Gather", {"any"}, "written as Slices and Concat", last=True)
+def gather_places(context: Context) -> None:
+    """``Gather<axis=1>(x, [2, 0])`` becomes
+    ``Concat<axis=1>(Slice(x, [2], [3], [1]), Slice(x, [0], [1], [1]))``.
+    """
+    context = context.at(OPSET)
+    data, dims = context.input(0), need_dims(context, context.input(0), _COUNTED)
+    axis = context.value("axis", 0) % len(dims)
+    indices = _known_indices(context)
+    positive, (size,) = _from_front(indices[..., None], dims[axis : axis + 1])
+    places = positive.reshape(-1).tolist()
+    cut = data if _is_whole(places, size) else _taken(context, data, axis, places)
+    if indices.ndim == 0:
+        cut = squeezed(context, cut, [axis])
+    if indices.ndim > 1:
+        rest = static_dims((*dims[:axis], *dims[axis + 1 :]))
+        if rest is None:
+            raise Blocked("not all sizes of its data are known", _FIX)
+        cut = _shaped(context, cut, (*rest[:axis], *indices.shape, *rest[axis:]))
+    context.replace("Identity", [cut], keep=())
 
 
 @instead("ScatterND", {"any"}, "written as Slices and Concat", last=True)

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS
 from onnxreduce_cli.model.file.tensors import MOST_ELEMENTS
 from onnxreduce_cli.model.graph.values import CONSTANT_DTYPES, dtype_name, exactly_in
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.steps.registry import down, instead
 
 
 def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
@@ -118,6 +118,22 @@ def floats_only(context: Context) -> None:
         outputs=[context.fresh("double")], value=numpy_helper.from_array(double)
     ).output[0]
     cast(context, wide, tensor.data_type, [output])
+
+
+@instead("Identity", {"constant operand"}, "the constant itself")
+def identity_of_constant(context: Context) -> None:
+    """``y = Identity(c)`` becomes a constant y with the value of c."""
+    if context.in_main_graph and context.node.output[0] in context.scope.outputs:
+        raise Blocked("the output of the model is the same in every run")
+    tensor = context.tensor(context.input(0))
+    if tensor is None:
+        raise Blocked(
+            "a caller may override the constant", "mend the model: leave it out of the inputs"
+        )
+    if context.has_initializers:
+        context.move_to_initializer(tensor)
+    else:
+        context.replace("Constant", [], keep=(), value=tensor)
 
 
 def _sum_of_doubles(context: Context, array: npt.NDArray[Any], elem_type: int) -> None:

@@ -1,4 +1,4 @@
-"""GatherND and ScatterND of constant indices in Slices and Concats."""
+"""Gather, GatherND and ScatterND of constant indices in Slices and Concats."""
 
 from __future__ import annotations
 
@@ -93,6 +93,28 @@ def test_scattered(case: tuple[Any, Any, Any], reduction: str) -> None:
     feeds = {"x": x, "updates": updates}
     result = converts(source, 18, feeds, exact=True, in_numpy=True, allow_ops=REDUCED[reduction])
     assert {*op_types(result)} <= {*REDUCED[reduction]}
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.lists(st.integers(1, 3), max_size=2),
+    st.integers(0, 999),
+    st.sampled_from(DTYPES),
+)
+def test_gathered_along_an_axis(shape: list[int], outer: list[int], seed: int, dtype: str) -> None:
+    rng = np.random.default_rng(seed)
+    axis = int(rng.integers(-len(shape), len(shape)))
+    indices = rng.integers(-shape[axis], shape[axis], outer)
+    x = values(dtype, tuple(shape), rng)
+    feeds = {"x": x, "indices": indices}
+    axis %= len(shape)
+    dims = [(*shape[:axis], *outer, *shape[axis + 1 :])]
+    source = one_node("Gather", 13, feeds, initializers=("indices",), output_shapes=dims, axis=axis)
+    # Of each row of strings ONNX Runtime gathers the first alone.
+    rows = dtype == "object"
+    result = converts(source, 13, {"x": x}, exact=True, in_numpy=rows, allow_ops=SLICES)
+    assert {*op_types(result)} <= {*SLICES}
 
 
 @pytest.mark.parametrize("batch_dims", [1, 2])

@@ -158,3 +158,43 @@ def test_a_rank_that_numpy_does_not_iterate_over(target: int) -> None:
     source.graph.node[0].attribute[0].CopyFrom(helper.make_attribute("value", tensor))
     converted = onnxreduce_cli.convert(source, target, check=False)
     assert op_types(converted) == ["Constant", "Cast", "Add"]
+
+
+def test_identity_of_a_constant_where_a_runtime_refuses_it() -> None:
+    source = model("""<ir_version: 7, opset_import: ["" : 11]>
+        g (float[2, 3, 4, 5] x) => (float[2, 3, 4, 5] y)
+        <float[3, 1, 1] c = {1, 2, 3}> {
+            d = Identity(c) [n] y = Mul(x, d)
+        }""")
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    result = converts(source, 11, {"x": x}, exact=True, emulate=False, runtime="opencv==4.6")
+    assert op_types(result) == ["Mul"]
+
+
+def test_identity_of_a_constant_in_a_function_where_a_runtime_refuses_it() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 11, "local" : 1]>
+        g (float[3] x) => (float[3] y) { y = local.F(x) }
+        <domain: "local", opset_import: ["" : 11]>
+        F (a) => (b) {
+            c = Constant<value = float[3] {1, 2, 3}>() d = Identity(c) b = Mul(a, d)
+        }""")
+    plan = onnxreduce_cli.plan(source, runtime="opencv==4.6")
+    assert not plan.blockers
+
+
+def test_identity_of_a_constant_that_a_caller_may_override() -> None:
+    source = model("""<ir_version: 7, opset_import: ["" : 11]>
+        g (float[2, 3] x, float[2, 3] c) => (float[2, 3] y)
+        <float[2, 3] c = {1, 2, 3, 4, 5, 6}> {
+            [n] d = Identity(c) y = Mul(x, d)
+        }""")
+    (blocker,) = onnxreduce_cli.plan(source, runtime="opencv==4.6").blockers
+    assert blocker.reason.endswith("a caller may override the constant")
+
+
+def test_an_output_that_is_constant_where_a_runtime_gives_none() -> None:
+    source = model("""<ir_version: 7, opset_import: ["" : 11]>
+        g (float[1, 2] x, float[1, 2] u) => (float[1, 2] y) <int64[1, 1] i = {0},
+        float[1, 2] c = {1, 2}> { [n] y = ScatterND(x, i, c) }""")
+    (blocker,) = onnxreduce_cli.plan(source, runtime="opencv==4.6").blockers
+    assert "the output of the model is the same in every run" in blocker.reason
