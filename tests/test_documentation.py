@@ -126,6 +126,23 @@ def test_each_outcome_in_the_comparison_is_explained():
             assert f"- *{outcome.capitalize()}*: " in text, outcome
 
 
-def test_pages_that_are_written_by_hand_are_in_the_site():
-    assert (DOCS / "index.md").exists()
+def test_the_figure_of_node_cases_is_the_one_recorded():
+    record = (ROOT / "tests" / "node_cases.md").read_text(encoding="utf-8")
+    converted, wrong, invalid = re.findall(
+        r"^\| \*\*all\*\* \| (\d+) \| \d+ \| \d+ \| (\d+) \| (\d+) \|$", record, flags=re.M
+    )[0]
+    said = f"{int(converted):,} conversions: {wrong} wrong, {invalid} invalid"
+    assert said in pages()["checks.md"].read_text(encoding="utf-8")
+
+
+def test_pages_are_few_and_all_in_the_index():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = {
+        line
+        for tree in re.findall(r"```{toctree}\n(.*?)```", index, flags=re.S)
+        for line in tree.splitlines()
+        if line and not line.startswith(":")
+    }
+    assert {name.removesuffix(".md") for name in pages()} - {"README", "index"} == listed
+    assert len(listed) < 25
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").count("sphinx-build") == 1
