@@ -16,13 +16,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "docs.generator.extension",
 ]
-exclude_patterns = [
-    "_build",
-    "generator",
-    "generated/comparison-table.md",
-    "generated/family-boundaries.md",
-    "generated/family-pictures.md",
-]
+exclude_patterns = ["_build", "generator", "generated"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 # The text of CONTRIBUTING.md begins with second headings where a page takes a part of it.

@@ -127,22 +127,28 @@ def markdown(measured: Mapping[str, Results], whole: Mapping[str, Results]) -> s
     lines = [
         "# Measured in runtimes",
         "",
-        "One-node models of the Reduce and Softmax family and others (`lab/measured.json`), and "
-        "models of several such nodes drawn at random (graph_0 ...), run in the runtimes "
-        "themselves: as exported, and after `onnxreduce convert --for`. *Wrong*: the runtime "
-        "computes something else and says nothing. *Refused by us*: the conversion says why it "
-        "cannot be done. *Broken*: right as exported, and not after. `python -m lab "
-        "NAME==VERSION --record` writes the rows of a version of a runtime.",
+        "How many models does a runtime compute right, as they are and after `onnxreduce convert "
+        "--for`? Each was run in the runtime itself. The first table is of small models: one node, "
+        "mostly of the Reduce and Softmax family (`lab/measured.json`), or several drawn at random "
+        "(graph_0 ...).",
+        "",
+        "- *Wrong*: the runtime computes something else, and reports no error.",
+        "- *Refused*: the runtime reports an error.",
+        "- *Refused by us*: `convert` says which node is in the way.",
+        "- *Broken*: right as exported, and not after the conversion.",
+        "",
+        "`python -m lab NAME==VERSION --record` writes the rows of a runtime.",
         *_table(measured),
         "",
         "## Whole models",
         "",
-        "Exports of PyTorch by both exporters (ts, dyn), quantized ones (qdq, int4), and some of "
-        "scikit-learn (skl), of which runtimes of neural networks take few: those of "
-        "`tests/data/exports`; and models that packages ship (`lab/shipped.py`), with the inputs "
-        "that they have there. *By hand*: right as it is, or at one of the opsets "
-        f"{', '.join(map(str, BY_HAND))}, whichever suits the runtime best, by `--opset`. *Crash*: "
-        "the runtime dies, or does not come to an end.",
+        "These are exports of PyTorch by both exporters (ts, dyn), quantized ones (qdq, int4), and "
+        "some of scikit-learn (skl), which few of these runtimes take (`tests/data/exports`); and "
+        "models that packages ship (`lab/shipped.py`), on the inputs that they have there.",
+        "",
+        "- *By hand*: right as it is, or converted by `--opset` to the best of the opsets "
+        f"{', '.join(map(str, BY_HAND))}.",
+        "- *Crash*: the runtime dies, or does not come to an end.",
         *_table_of_whole(whole),
     ]
     return "\n".join(lines) + "\n"

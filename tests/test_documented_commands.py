@@ -13,10 +13,10 @@ import onnx
 import pytest
 import yaml
 
-from docs.generator.runtimes import page, requirements
 from docs.generator.session import run
 from docs.generator.workplace import prepare
 from onnxreduce_cli.cli.program import program
+from onnxreduce_cli.targets.reading import runtime_names
 from onnxreduce_cli.targets.requirement import find_target
 from tests.pages import ROOT, blocks, commands, is_session, pages, python
 
@@ -78,10 +78,8 @@ def test_each_session(onnxreduce, folder, name):
 
 
 def test_there_are_commands_in_all_places():
-    assert {"README.md", "converting.md", "reports.md", "files.md", "pipelines.md"} <= {
-        *with_commands(False)
-    }
-    assert len(with_commands(True)) >= 7
+    assert {"README.md", "converting.md", "reports.md", "pipelines.md"} <= {*with_commands(False)}
+    assert len(with_commands(True)) >= 8
 
 
 @pytest.mark.parametrize("name", [name for name, path in pages().items() if [*python(path)]])
@@ -105,16 +103,19 @@ def test_other_commands_name_what_there_is(name):
             assert importlib.util.find_spec(module), line
 
 
+def requirements() -> list[str]:
+    """What the page of runtimes says can be typed after ``--for``."""
+    found = re.findall(r"`--for ([^`]*)`", pages()["targets.md"].read_text(encoding="utf-8"))
+    return [text.strip("'") for text in found if text != "installed"]
+
+
 def test_every_runtime_can_be_named():
-    shown = re.findall(r"`--for ([^`]*)`", page())
-    assert set(requirements()) < set(shown)
-    for text in shown:
-        if text != "installed":
-            find_target(text.strip("'"))
+    named = {find_target(text).runtime.name for text in requirements()}
+    assert named == set(runtime_names())
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("requirement", [*requirements()])
+@pytest.mark.parametrize("requirement", requirements())
 def test_each_command_for_a_runtime(onnxreduce, folder, requirement):
     onnx.save(onnx.parser.parse_model(RELU), folder / "relu.onnx")
     assert onnxreduce("convert", "relu.onnx", "--for", requirement, "--dry-run").code == 0

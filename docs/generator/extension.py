@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from docs.generator import comparison, family, runtimes, tables
+from docs.generator import comparison, family
 from docs.generator.terminal import Terminal, leave
 
 FOLDER = Path(__file__).parents[1]
@@ -24,8 +24,6 @@ def write_pages(folder: Path) -> None:
     """Write the pages that come from code and data; what is the same is left as it is."""
     pages = {
         "comparison-table.md": comparison.table(),
-        "family-boundaries.md": tables.family(),
-        "runtimes.md": runtimes.page(),
         "family-pictures.md": family.pictures(),
     }
     for name, text in pages.items():

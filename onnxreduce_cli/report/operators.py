@@ -141,16 +141,23 @@ def _verdict(step: Step) -> str:
 def operators_markdown() -> str:
     """Return a Markdown table of every boundary of every operator, with both steps."""
     lines = [
-        "# Operators and steps",
+        "# Operators",
         "",
-        f"Every operator of the default domain up to opset {schemas.newest_opset()}, and each "
-        f"opset at which its definition changed; at the end those of {LEARNING} that changed, by "
-        "its versions. *Unchanged*: the node stays as it is, its dtypes "
-        "are checked. *Step*: it is rewritten. *Conditional*: it is rewritten or stays, or blocks "
-        "under the condition given. *Impossible*: it always blocks. *Emulation*: for some nodes "
-        "it takes control flow that was not there: those block without `--emulate` (the Reduce and "
-        f"Softmax family does not down to opset 11). More than {MOST_NODES} nodes for one always "
-        "block. Written by "
+        "Search the table for your operator. Each row is an opset at which its definition changed, "
+        "and says what becomes of a node that crosses it, up or down:",
+        "",
+        "- *unchanged*: the node stays as it is, if its dtypes exist on the other side;",
+        "- *step*: it is rewritten;",
+        "- *conditional*: it is rewritten or stays, or it blocks for the reason given;",
+        "- *impossible*: it always blocks;",
+        "- *emulation*: some nodes need control flow that was not there. These block without "
+        "`--emulate`, but for the Reduce and Softmax family down to opset 11.",
+        "",
+        "A node that *blocks* is named, and nothing is written. A node that would need more than "
+        f"{MOST_NODES} others blocks too. `onnxreduce ops Resize` prints the rows of one operator.",
+        "",
+        f"These are all operators of the default domain up to opset {schemas.newest_opset()}, and "
+        f"at the end those of {LEARNING} that changed, by its own versions. Written by "
         "`python -m onnxreduce_cli.report.operators`.",
         "",
         _totals() + ".",
@@ -165,7 +172,23 @@ def operators_markdown() -> str:
             what = change_at(op_type, boundary)
             cells = [prefix + op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_FAMILY]) + "\n"
+
+
+#: What the documentation shows below the table: pictures that are drawn when it is built.
+_FAMILY = (
+    "",
+    "## The Reduce and Softmax family, in pictures",
+    "",
+    "All ten Reduce operators, Softmax, LogSoftmax and Hardmax are converted between any two "
+    "opsets. Going down, axes may be constant in any form, or computed from constants and known "
+    "shapes. Axes that are known at run time only need opset 7: from 13 on a ReduceSum takes them, "
+    "below there is one conditional reduction for each axis. Below, each node is drawn before and "
+    "after every opset that changed it, in the documentation as it is built.",
+    "",
+    "```{include} generated/family-pictures.md",
+    "```",
+)
 
 
 def _cell(step: Step) -> str:

@@ -25,7 +25,7 @@ _SHORT = {
 
 
 def targets_text() -> str:
-    """List every runtime on a line: its versions, newest opset and number of known quirks."""
+    """List every runtime on a line: its versions, newest opset and number of known faults."""
     found = [read_runtime(name) for name in runtime_names()]
     width = max(len(item.name) for item in found)
     return wrapped([f"{item.name:{width}}  {item.title}: {_summary(item)}" for item in found])
@@ -165,16 +165,35 @@ def _operators(quirk: Quirk) -> str:
     return ", ".join(sorted(quirk.operators))
 
 
+_START = """# Runtimes
+
+Name the runtime, and its version if you know it. The opset, the IR version and the form of each
+node are then chosen for it:
+
+    onnxreduce convert model.onnx --for onnxruntime==1.8
+
+| you have | type |
+|---|---|
+| one version | `--for onnxruntime==1.8` |
+| several, and one file for all | `--for 'opencv>=4.6,<5'` |
+| any version | `--for openvino` |
+| the ONNX Runtime that is installed here | `--for installed` |
+| a runtime that is not below, but you know its opset | `--opset 13` |
+| a runtime that is not below, but you know its operators | `--allow-ops ops.txt` |
+
+`onnxreduce inspect model.onnx` says which runtimes take a model as it is, and which after a
+conversion.
+
+Below is what is known of each runtime, and from where: *measured* by running it (`lab/`), a
+*document* of its vendor, or an *error text* that a user reported. *Wrong* means that the runtime
+computes something else and reports no error. A version that is not in a table is taken for the
+nearest older one. Written by `python -m onnxreduce_cli.report.targets` from
+`onnxreduce_cli/targets/data/`."""
+
+
 def targets_markdown() -> str:
     """Return all runtimes as Markdown: every row with its facts, every quirk, every source."""
-    lines = [
-        "# Runtimes",
-        "",
-        "What runtimes take, and what they compute wrong or refuse although their opset is right. "
-        "*measured*: run here; *document*: the vendor says so; *error text*: a user reported it. "
-        "A version that is not in a table is taken for the nearest older one. "
-        "Written by `python -m onnxreduce_cli.report.targets` from `onnxreduce_cli/targets/data/`.",
-    ]
+    lines = [_START]
     for name in runtime_names():
         lines += ["", *_section(read_runtime(name))]
     return "\n".join(lines) + "\n"
@@ -188,7 +207,7 @@ def _section(found: Runtime) -> Iterator[str]:
     yield ""
     yield f"`{'`, `'.join((found.name, *found.aliases))}`"
     yield ""
-    yield _cells("version", *(FACTS[name] for name in shown), "")
+    yield _cells("type", *(FACTS[name] for name in shown), "")
     yield "|---" * (len(shown) + 2) + "|"
     for row in found.rows:
         cells = []
@@ -196,24 +215,27 @@ def _section(found: Runtime) -> Iterator[str]:
             fact = row.facts[name]
             mark = "" if fact.source is None else f" [{_mark(fact.source, sources)}]"
             cells.append(f"{fact}{mark}")
-        yield _cells(_version(row), *cells, row.note)
+        yield _cells(f"`--for {_requirement(found, row)}`", *cells, row.note)
     if unknown:
         yield ""
         yield f"Not known: {', '.join(unknown)}."
     operators = read_operators(found.name)
     yield ""
     if operators is None:
-        yield "Not known: operators."
+        yield "Its operators are not known."
     else:
         first, last = operators.versions[0], operators.versions[-1]
-        of = "of all versions" if last == Version.of("0") else f"of versions {first} to {last}"
+        of = f"of versions {first} to {last}" if first != last else f"of version {last}"
+        typed = f"{found.name}=={last}"
+        if last == Version.of("0"):
+            of, typed = "of all versions", found.name
         source = operators.sources[-1].source
         mark = f" [{_mark(source, sources)}]" if source else ""
-        yield f"Operators {of}{mark}: `onnxreduce targets '{found.name}=={last}'` lists them."
+        yield f"`onnxreduce targets {typed}` lists the operators {of}{mark}."
     quirks = list({id(quirk): quirk for row in found.rows for quirk in row.quirks}.values())
     if quirks:
         yield ""
-        yield _cells("versions", "operators", "form", "opsets", "", "what it does")
+        yield _cells("versions", "operators", "form", "opsets", "result", "what it does")
         yield "|---" * 6 + "|"
     for quirk in quirks:
         yield _cells(
@@ -227,6 +249,11 @@ def _section(found: Runtime) -> Iterator[str]:
     for index, source in enumerate(sources, 1):
         yield ""
         yield f"[{index}] {source}"
+
+
+def _requirement(found: Runtime, row: VersionFacts) -> str:
+    """Return what is typed after ``--for``."""
+    return found.name if row.version == Version.of("0") else f"{found.name}=={row.version}"
 
 
 def _cells(*cells: str) -> str:
