@@ -1,6 +1,6 @@
 """onnx's own node test cases, converted: the result must give what the case expects.
 
-`python -m tests.node_cases > docs/node-cases.md` writes the figures by operator.
+`python -m tests.node_cases > tests/node_cases.md` writes the figures by operator.
 """
 
 from __future__ import annotations

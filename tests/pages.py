@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
 #: Pages whose commands follow on each other; elsewhere each stands for itself.
-SESSIONS = ("start.md", "recipes/")
+SESSIONS = ("start.md", "verifying.md", "files.md", "recipes/")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ FEW = 90
 #: All of them are so many tests, which run beside each other.
 PARTS = 8
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "node-cases.md"
+DOCUMENT = Path(__file__).with_name("node_cases.md")
 
 #: Operators of which no case can be judged: images are decoded with a library of Python's.
 NOT_JUDGED = {"Bernoulli", "Bernoulli (expanded)", "ImageDecoder"}
