@@ -42,6 +42,7 @@ class Avoidance:
     Attributes:
         asked: the operators that were asked for, each with whether the runtime may compute nodes of
             it wrong, or refuse them.
+        asked_of_site: those that were asked for of the last site.
     """
 
     def __init__(self, runtime: Target, opset: int) -> None:
@@ -56,9 +57,11 @@ class Avoidance:
         found = (quirk.operators for quirk in runtime.quirks if quirk.at(opset))
         self._operators: frozenset[str] = frozenset().union(*found)
         self.asked: dict[str, bool] = {}
+        self.asked_of_site: set[str] = set()
 
     def affects(self, op_type: str) -> bool:
         """Return whether the runtime may compute nodes of an operator wrong, or refuse them."""
+        self.asked_of_site.add(op_type)
         if op_type not in self.asked:
             refused = self._runtime.may_refuse("", op_type, self._opset)
             self.asked[op_type] = refused or op_type in self._operators
@@ -173,14 +176,12 @@ class Avoidance:
 
 def _ways_out(runtime: Target, op_type: str, opset: int) -> Iterator[str]:
     """Yield what can be done about an operator that a runtime does not take at an opset."""
-    others = [
-        str(row.version)
-        for row in runtime.runtime.rows
-        if (table := OperatorTable.load(runtime.runtime.name, row.version)) is not None
-        and table.answer("", op_type, opset).value in ("taken", "taken if")
-    ]
-    if others:
-        yield f"{runtime.runtime.name} {others[-1]} takes {op_type}"
+    name = runtime.runtime.name
+    for row in reversed(runtime.runtime.rows):
+        table = OperatorTable.load(name, row.version)
+        if table is not None and table.answer("", op_type, opset).value in ("taken", "taken if"):
+            yield f"{name} {row.version} takes {op_type}"
+            return
 
 
 def _effect_text(hit: TargetProblem, *, marked: bool = False) -> str:

@@ -52,6 +52,7 @@ class SitePlan:
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
         soundness: refuses nodes that contradict the model.
+        ended: whether the plan ends with its last site, the first that the runtime does not take.
     """
 
     def __init__(self, model_input: ConversionInput, request: ConversionRequest) -> None:
@@ -77,7 +78,7 @@ class SitePlan:
         self.unread: dict[str, int] = {}
         self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
-        self._ended = False
+        self.ended = False
         for scope in model_input.scopes:
             self._plan_scope(scope)
         self._plan_learning()
@@ -145,7 +146,7 @@ class SitePlan:
                 self.soundness.refuse_contradictions(alone)
                 self.sites += [taken] if taken.node is node else []
                 continue
-            if self._ended:
+            if self.ended:
                 return
             if op_type in calls.op_types and calls.function_of(node) is not None:
                 continue
@@ -161,7 +162,7 @@ class SitePlan:
             if own is None or own == self.request.learning_target(own):
                 continue
             for node in scope.nodes:
-                if self._ended:
+                if self.ended:
                     return
                 if node.domain != LEARNING or self.facts.calls.function_of(node) is not None:
                     continue
@@ -239,7 +240,7 @@ class SitePlan:
             site.blocked = blocked.kept()
             # Of what blocks the types must agree, though its steps asked for none.
             site.is_sound &= site.lookups.types
-            self._ended = self.request.first_refusal and isinstance(blocked, NotTaken)
+            self.ended = self.request.first_refusal and isinstance(blocked, NotTaken)
         finally:
             # Steps trust the facts that they look up: if these are wrong, so is the result.
             self.soundness.refuse_contradictions(site)

@@ -88,17 +88,17 @@ class Reach:
         """Return whether the conversion for a runtime to an opset has no blockers.
 
         What was planned for one runtime holds for others of which the same is known of all
-        operators that were asked for.
+        operators that were asked for: of a plan that ended with a node, of that node alone.
 
         Raises:
             InvalidModelError: the model contradicts itself.
         """
-
         for keys, suits in self._planned.setdefault(opset, []):
             if all(self._key(runtime, *name) == key for name, key in keys.items()):
                 return suits
         plan = self._plan(opset, runtime)
-        names = [("", op_type, opset) for op_type in plan.converter.asked]
+        asked = plan.converter.asked_of_site if plan.ended else plan.converter.asked
+        names = [("", op_type, opset) for op_type in asked]
         keys = {name: self._key(runtime, *name) for name in (*names, *self._of_other_domains)}
         self._planned[opset].append((keys, not plan.blocked))
         return not plan.blocked

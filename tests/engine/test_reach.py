@@ -14,8 +14,10 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.new_constants import ConstantMaker
+from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.targets.allowed import operator_list_target
 from onnxreduce_cli.targets.requirement import Target, find_target
 from tests.support import conversions, model, several_times
 from tests.test_models import OWN
@@ -169,6 +171,38 @@ def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
     )
     assert Reach(found).suits(target, 13)
     assert Conversion(found, 13, runtime=target).avoided.total() == 4
+
+
+def test_a_node_is_refused_once_for_all_runtimes_that_say_the_same_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever they say of the nodes before it, which each of them would get written otherwise."""
+    planned = []
+    plan = Reach._plan
+
+    def counted(reach: Reach, opset: int, runtime: Target | None = None) -> SitePlan:
+        planned.append(runtime)
+        return plan(reach, opset, runtime)
+
+    monkeypatch.setattr(Reach, "_plan", counted)
+    reach = Reach(
+        model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3,3] x) => (float[2] y) { l = ReduceL1<axes=[2], keepdims=1>(x)
+        s = Softmax(x) p = Add(l, s) y = Det(p) }""")
+    )
+    lists = (
+        ["ReduceL1", "Softmax", "Add"],
+        ["Abs", "ReduceSum", "Softmax", "Add"],
+        ["ReduceL1", "Exp", "ReduceMax", "ReduceSum", "Sub", "Div", "Add"],
+    )
+    first, *others = [operator_list_target(names) for names in lists]
+    assert not reach.suits(first, 13)
+    assert not any(reach.suits(target, 13) for target in others)
+    assert planned == [first]
+    # A runtime that takes the last node is another matter, and so is one that refuses the first.
+    assert reach.suits(operator_list_target([*lists[1], "Det"]), 13)
+    assert not reach.suits(operator_list_target(["Det"]), 13)
+    assert len(planned) == 3
 
 
 def test_what_was_planned_is_freed_at_once() -> None:
