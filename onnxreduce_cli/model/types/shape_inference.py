@@ -6,7 +6,7 @@ once for each way in which a function whose types are needed is called.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -235,13 +235,16 @@ class ShapeInference:
 
         Exporters compute the pads of a Pad, for example, by operators without data propagation.
         """
-        indices = {id(scope): candidate_indices(scope) for scope in self._graphs}
-        if not any(indices.values()):
+        if not any(map(candidate_indices, self._graphs)):
             return False
+        return self._state_in(skeleton, self._twins(skeleton))
+
+    def _state_in(self, skeleton: ModelProto, twins: Iterable[tuple[Scope, Scope]]) -> bool:
+        """Write such constants into the second of each two scopes; return whether there are any."""
         found = False
-        for scope, twin in self._twins(skeleton):
+        for scope, twin in twins:
             stated = StatedShapes(self._known, self._calls, scope, self._inferred[id(scope)], twin)
-            for index in indices[id(scope)]:
+            for index in candidate_indices(scope):
                 found |= stated.state(index)
         # Before IR version 4 shape inference wants initializers among a graph's inputs.
         skeleton.ir_version = max(skeleton.ir_version, 4)
@@ -254,37 +257,66 @@ class ShapeInference:
 
         tree = self._trees[id(root)]
         name = function_key(function)
-        by_call: dict[Hashable, list[dict[str, ValueType]]] = {}
+        calls: dict[Hashable, tuple[Sequence[ValueType | None], Mapping[str, AttributeProto]]] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
             key = (name, types, frozen(bound))
+            calls[key] = types, bound
             if key not in self._types_by_call:
-                self._types_by_call[key] = self._infer_call(tree, function, types, bound)
-            by_call[key] = self._types_by_call[key]
+                skeleton = self._call_skeleton(tree, function, types, bound)
+                self._types_by_call[key] = self._infer_call(tree, skeleton)
+        by_call = {key: self._types_by_call[key] for key in calls}
+        self._join(tree, list(by_call.values()))
+        if not any(map(candidate_indices, tree)):
+            return
+        # What is constant here may be so in these calls only, which the keys do not tell.
+        skeletons = {key: self._call_skeleton(tree, function, *call) for key, call in calls.items()}
+        for _ in range(_ROUNDS):
+            more = [
+                key
+                for key, skeleton in skeletons.items()
+                if self._state_in(skeleton, zip(tree, scopes(skeleton), strict=False))
+            ]
+            if not more:
+                break
+            inferred = {key: self._infer_call(tree, skeletons[key]) for key in more}
+            # Where inference fails what was known before stays.
+            by_call |= {key: types for key, types in inferred.items() if any(types)}
+            self._join(tree, list(by_call.values()))
+            self._known.forget()
+
+    def _join(self, tree: Sequence[Scope], found: Sequence[list[dict[str, ValueType]]]) -> None:
+        """Keep for each scope of a function the types that its values have in all calls."""
         for index, scope in enumerate(tree):
-            found = [types_of_call[index] for types_of_call in by_call.values()]
-            if len(found) == 1:
-                self._inferred[id(scope)] = found[0]
+            by_call = [types_of_call[index] for types_of_call in found]
+            if len(by_call) == 1:
+                self._inferred[id(scope)] = by_call[0]
                 continue
-            names = {name for known in found for name in known}
-            joined = {name: common_type([known.get(name) for known in found]) for name in names}
+            names = {name for known in by_call for name in known}
+            joined = {name: common_type([known.get(name) for known in by_call]) for name in names}
             self._inferred[id(scope)] = {n: t for n, t in joined.items() if t is not None}
 
-    def _infer_call(
+    def _call_skeleton(
         self,
         tree: Sequence[Scope],
         function: FunctionProto,
         types: Sequence[ValueType | None],
         bound: Mapping[str, AttributeProto],
-    ) -> list[dict[str, ValueType]]:
-        """Return the inferred types in each scope of a function for one way of calling it."""
+    ) -> ModelProto:
+        """Return a function's body as the main graph of a model, as one call runs it."""
         called = [] if self._too_many_calls else self._calls.reached_from(tree)
         functions = self._calls.functions
         skeleton = call_skeleton(self._model, function, called, types, bound, functions)
         if self._stated.overridable:
             del skeleton.graph.value_info[:]
         forget_negative_dims(skeleton.graph.value_info)
+        return skeleton
+
+    def _infer_call(
+        self, tree: Sequence[Scope], skeleton: ModelProto
+    ) -> list[dict[str, ValueType]]:
+        """Return the inferred types in each scope of a function for one way of calling it."""
         inferred = self._infer(skeleton)
         found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
         return found[: len(tree)] or [{} for _ in tree]

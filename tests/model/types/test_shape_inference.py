@@ -149,3 +149,28 @@ def test_a_rank_that_follows_from_one_that_a_computed_shape_decides() -> None:
         known = facts.type(scope, name)
         assert known is not None
         assert known.rank == 3
+
+
+def test_shapes_that_a_function_body_computes() -> None:
+    """A Constant of doubles is all that a function at opset 8 can have of integers."""
+    source = model("""<ir_version: 8, opset_import: ["" : 8, "own" : 1]>
+        g (float[2,3] x, float[4,6] w) => (float[1,2,3] y, float[1,8,3] z) {
+            y = own.flat(x)
+            z = own.flat(w)
+        }
+        <domain: "own", opset_import: ["" : 8]>
+        flat (x) => (y) {
+            numbers = Constant<value = double[3] {1, -1, 3}>()
+            sizes = Cast<to = 7>(numbers)
+            blocks = Reshape(x, sizes)
+            negative = Neg(blocks)
+            shape = Shape(negative)
+            y = Reshape(negative, shape)
+        }""")
+    facts, found = facts_of(source)
+    (body,) = [scope for scope in found if scope.function is not None]
+    for name in ("blocks", "negative", "y"):
+        known = facts.type(body, name)
+        assert known is not None
+        assert known.dims is not None
+        assert (known.rank, known.dims[0], known.dims[2]) == (3, 1, 3)
