@@ -420,6 +420,7 @@ FORMS: Mapping[str, Form] = {
     "kept dimensions": reduction_forms.keeps_dims,
     "all axes": reduction_forms.names_all_axes,
     "three kept": reduction_forms.keeps_three,
+    "in threads": reduction_forms.computes_in_threads,
     "last kept": reduction_forms.keeps_the_last,
     "three reduced": reduction_forms.reduces_three,
     "three reduced, not last": reduction_forms.reduces_three_not_last,

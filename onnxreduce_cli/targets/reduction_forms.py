@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.graph.values import Dims
+
+#: From how many results on OpenCV 4.8 computes them in several threads, each counted as often as
+#: its last axis is gone through, and by the distance of two elements of that axis.
+THREADED = 1536
 
 #: The index of the input with the axes, where that is not 1.
 _AXES_INPUT = {"Pad": 3}
@@ -130,6 +136,20 @@ def reduces_three_not_last(node: NodeFacts) -> bool:
         return reduces_three(node)
     last = set(range(len(dims) - len(set(axes)), len(dims)))
     return reduces_three(node) and set(axes) != last
+
+
+def computes_in_threads(node: NodeFacts) -> bool:
+    """Return whether OpenCV 4.8 computes it in several threads, or may; see `THREADED`."""
+    dims, axes = _data_dims(node), reduction_axes(node)
+    if dims is None or axes is None:
+        return axes != ()
+    kept = [dim for axis, dim in enumerate(dims) if axis not in axes]
+    if not axes or all(dim == 1 for dim in kept) or all(dims[axis] == 1 for axis in axes):
+        return False
+    last = max(axes)
+    counted = [*kept, *(dims[axis] for axis in {*axes} - {last}), *dims[last + 1 :]]
+    sizes = [dim for dim in counted if isinstance(dim, int)]
+    return 0 not in sizes and (len(sizes) < len(counted) or math.prod(sizes) >= THREADED)
 
 
 def gives_a_vector(node: NodeFacts) -> bool:

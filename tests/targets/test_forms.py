@@ -59,6 +59,7 @@ ASKED = {
     "Sub": {"integers with a constant", "smaller first"},
     "ReduceL2": {"single elements", "no image", "outer axes"},
     "ReduceProd": {"negative axes"},
+    "ReduceLogSum": {"in threads"},
     "ReduceSum": {"kept dimensions"},
     "ReduceMin": {
         "all axes",
@@ -394,6 +395,36 @@ def test_how_many_are_kept_and_reduced(
 ) -> None:
     more = {} if axes is None else {"axes": axes}
     assert forms(one_node("ReduceMin", 13, {"x": np.zeros(shape, np.float32)}, **more)) == found
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "found"),
+    [
+        ((1535, 3), [1], False),
+        ((1536, 3), [-1], True),
+        ((3, 39), [0], False),
+        ((3, 40), [0], True),
+        ((1, 8, 1, 1), [1], False),
+        ((48, 32, 1), [2], False),
+        ((2, 3, 16, 16), [2, 3], False),
+        ((2, 3, 16, 16), [2, 1], True),
+        ((9, 16, 11), [1, 2], False),
+        ((9, 16, 13), [0, 1], False),
+        ((10, 16, 13), [0, 1], True),
+        ((1600, 2), [0, 1], False),
+        ((1600, 0, 2), [2], False),
+        (("N", 3), [1], True),
+        ((2, "N"), [1], False),
+        (("N", 2), [0, 1], False),
+        (None, [1], True),
+        (None, None, False),
+    ],
+)
+def test_in_threads(shape: tuple[Any, ...] | None, axes: list[int] | None, found: bool) -> None:
+    x = np.zeros([2 if isinstance(dim, str) else dim for dim in shape or (2, 2)], np.float32)
+    more = {} if axes is None else {"axes": axes}
+    source = one_node("ReduceLogSum", 11, {"x": x}, shapes={"x": shape}, **more)
+    assert forms(source) == ({"in threads"} if found else set())
 
 
 def test_kept_dimensions() -> None:

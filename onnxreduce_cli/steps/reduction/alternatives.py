@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from onnx import TensorProto
@@ -23,6 +24,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.sizes import sliced
 from onnxreduce_cli.model.graph.values import Dims, iinfo, numpy_dtype
 from onnxreduce_cli.schemas import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.reduction.reduce_sum_13_others_18 import elementwise_part
@@ -34,6 +36,12 @@ _AXES_AS_ATTRIBUTE = 12
 
 #: Why a node of unknown rank has no alternative, and what to do.
 _UNKNOWN_RANK = ("its rank is not known", "state the shape of its input in the model's value_info")
+
+#: How many rows of a matrix OpenCV 4.8 reduces in one thread; in several it mixes them up.
+_MOST_ROWS = 1535
+
+#: Into how many matrices a reduction is written at most.
+_MOST_MATRICES = 64
 
 _OPPOSITES = {"ReduceMin": "ReduceMax", "ReduceMax": "ReduceMin"}
 
@@ -150,9 +158,24 @@ def of_rows(context: Context) -> None:
     """``ReduceMax<axes=[0]>(x)``, x of shape [2, 3, 4, 5], becomes
     ``Reshape(ReduceMax<axes=[1]>(Reshape(Transpose(x), [60, 2])), [1, 3, 4, 5])``.
     """
+    _write_of_rows(context)
+
+
+@instead(REDUCE, {"in threads"}, "written as matrices of few rows, over their last dimension")
+def of_few_rows(context: Context) -> None:
+    """``ReduceMax<axes=[1]>(x)``, x of shape [2000, 3], becomes ``Concat(ReduceMax<axes=[1]>(a),
+    ReduceMax<axes=[1]>(b))`` with ``a = Slice(x, [0], [1000])``, ``b = Slice(x, [1000], [2000])``.
+
+    It does for any axes and shape what `of_rows` does before and behind that.
+    """
+    _write_of_rows(context, _MOST_ROWS)
+
+
+def _write_of_rows(context: Context, most: int | None = None) -> None:
+    """Write the node as reductions of matrices of at most so many rows, by default as one."""
     dims, axes = context.input(0).dims, _axes_from_front(context)
     known = None if dims is None else _dims_for_reshape(dims)
-    if dims is None or known is None:
+    if dims is None or known is None or (most and -1 in known):
         raise Blocked("its shape is not known", "fix its dimensions: --dim NAME=SIZE")
     kept = [axis for axis in range(len(dims)) if axis not in axes]
     perm, value = kept + axes, context.input(0)
@@ -160,7 +183,15 @@ def of_rows(context: Context) -> None:
         value = context.op.Transpose(value, perm=perm)
     sizes = [max(math.prod(known[axis] for axis in part), -1) for part in (kept, axes)]
     matrix = context.op.Reshape(value, context.array(sizes, "matrix"))
-    rows = reduced(context, context.node.op_type, matrix, [1], keep=True)
+    count = -(-sizes[0] // most) if most else 1
+    if count > _MOST_MATRICES:
+        raise Blocked(f"it has {sizes[0]:,} results, more than are written out")
+    bounds = [sizes[0] * part // count for part in range(count + 1)]
+    parts: list[str] = [matrix]
+    if count > 1:
+        parts = [sliced(context, matrix, start, end) for start, end in pairwise(bounds)]
+    parts = [reduced(context, context.node.op_type, part, [1], keep=True) for part in parts]
+    rows = context.op.Concat(*parts, axis=0) if count > 1 else parts[0]
     left = [known[axis] for axis in kept]
     if context.value("keepdims", 1):
         left = [1 if axis in axes else dim for axis, dim in enumerate(known)]

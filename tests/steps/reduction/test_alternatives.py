@@ -206,6 +206,36 @@ def test_rows(
             assert ("Transpose" in found) == (axes != [1, 2, 3])
 
 
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize(
+    ("op_type", "shape", "axes", "matrices"),
+    [
+        ("ReduceMax", (3, 40), [0], 1),
+        ("ReduceMax", (1536, 3), [1], 2),
+        ("ReduceSum", (3, 40, 50), [0], 2),
+        ("ReduceProd", (40, 2, 80), [1], 3),
+        ("ReduceMin", (2, 40, 50), [1], 1),
+    ],
+)
+def test_few_rows(
+    rewrite: Rewrite,
+    op_type: str,
+    shape: tuple[int, ...],
+    axes: list[int],
+    matrices: int,
+    keepdims: int,
+) -> None:
+    x = data(*shape)
+    found = op_types(rewrite("in threads", op_type, 11, x, axes, keepdims=keepdims))
+    assert found.count(op_type) == matrices
+    assert found.count("Concat") == (matrices > 1)
+
+
+def test_more_rows_than_are_written_out(rewrite: Rewrite) -> None:
+    with pytest.raises(ConversionError, match="100,000 results, more than are written out"):
+        rewrite("in threads", "ReduceMax", 11, data(100_000, 2), [1])
+
+
 @pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax"])
 @pytest.mark.parametrize("axis", [0, 1, -2, None])
 @pytest.mark.parametrize("dims", [[2, 3, 4], ["N", 3, 4], [2, 3, "N"], ["M", 3, "N"]])
@@ -265,6 +295,7 @@ def test_what_is_not_known_blocks(rewrite: Rewrite) -> None:
     for form, op_type, x, dims, reason in [
         ("any", "Hardmax", data(2, 3), [2, "N"], "its shape is not known"),
         ("three kept", "ReduceMax", data(2, 3, 4, 5), ["M", "N", 4, 5], "its shape is not known"),
+        ("in threads", "ReduceMax", data(2, 3, 4, 5), ["N", 3, 4, 5], "its shape is not known"),
     ]:
         axes = [0] if op_type == "ReduceMax" else None
         with pytest.raises(ConversionError, match=reason):
