@@ -8,7 +8,6 @@ import importlib
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from tests.browser import browse
 from tests.exports import EXPORTS
 from tests.page_data import held
 from tests.support import model
@@ -128,19 +128,6 @@ def test_nodes_that_only_one_model_has_are_drawn(onnxreduce):
         assert [drawing["op_type"] for drawing in picture["drawings"]] == ["Neg", "Abs"]
         parts = [node["part"] for node in picture["drawings"][1][side]]
         assert parts == ["around", "around", "new" if what == "added" else "old"]
-
-
-def browse(*options, path):
-    """Open a page in a browser that shows nothing."""
-    call = ("chromium", "--headless=new", "--no-sandbox", "--disable-gpu", *options)
-    profile = f"--user-data-dir={Path('profile').absolute()}"
-    return subprocess.run(
-        [*call, profile, Path(path).absolute().as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
 
 
 def opened(path, script=""):
