@@ -5,7 +5,9 @@ double of the same name. Nodes whose operator does not take double, such as quan
 float between Casts. Casts to 16 bits stay as they are.
 
 Where dtypes were changed, values of the old and of the new dtypes become double, too, and weights
-are first rounded to the new one. So a model and its conversion compute exactly the same.
+are first rounded to the new one, but for those that only the conversion has: nodes that take the
+place of others compute in float where these do. So a model and its conversion compute exactly the
+same.
 """
 
 from __future__ import annotations
@@ -70,7 +72,11 @@ class NotInDoubleError(Exception):
 
 
 def in_double(
-    source: ModelSource, *, noise: bool = False, changed: ChangedDtypes | None = None
+    source: ModelSource,
+    *,
+    noise: bool = False,
+    changed: ChangedDtypes | None = None,
+    rounded: Collection[str] | None = None,
 ) -> ModelSource:
     """Return a model whose floats are double.
 
@@ -81,17 +87,16 @@ def in_double(
             move outputs as far as these do. Weights are not rounded then.
         changed: the dtypes that a conversion changed, in this model or in the one that it is
             compared with: they become double, too.
+        rounded: the constants that are rounded to the new dtype; None for all.
 
     Raises:
         NotInDoubleError: the type of some value is not known, or weights are sparse.
     """
-    model = source.whole()
-    if model.functions:
-        model = inliner.inline_local_functions(model)
+    model = _inlined(source.whole())
     skeleton = ModelSource(model, source.label, generated=True).skeleton
     found = scopes(skeleton)
     changed = changed or {}
-    widener = _Widener(Facts(skeleton, found), _imports(model), noise, changed)
+    widener = _Widener(Facts(skeleton, found), _imports(model), noise, changed, rounded)
     kinds = {id(scope.container): scope for scope in found}
     widener.graph(model.graph, skeleton.graph, kinds)
     if noise:
@@ -101,6 +106,27 @@ def in_double(
         model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
     model.ir_version = max(model.ir_version, 8 if noise else 3)
     return ModelSource(model, source.label, base_dir=source.base_dir, generated=True)
+
+
+def constants(source: ModelSource) -> dict[str, str]:
+    """Return the types of a model's constants by their names, as `in_double` has them."""
+    skeleton = source.skeleton
+    if skeleton.functions:
+        skeleton = ModelSource(_inlined(source.whole()), source.label, generated=True).skeleton
+    found = scopes(skeleton)
+    facts = Facts(skeleton, found)
+    return {
+        name: facts.kind(scope, name) or ""
+        for scope in found
+        for name in (
+            *scope.initializers,
+            *(node.output[0] for node in scope.nodes if node.op_type in _CONSTANTS and node.output),
+        )
+    }
+
+
+def _inlined(model: ModelProto) -> ModelProto:
+    return inliner.inline_local_functions(model) if model.functions else model
 
 
 def input_in_double(
@@ -155,15 +181,22 @@ class _Widener:
         imports: its opsets by domain.
         noise: whether values get rounding errors.
         changed: the dtypes that a conversion changed.
+        rounded: the constants that are rounded to the new ones; None for all.
     """
 
     def __init__(
-        self, facts: Facts, imports: dict[str, int], noise: bool, changed: ChangedDtypes
+        self,
+        facts: Facts,
+        imports: dict[str, int],
+        noise: bool,
+        changed: ChangedDtypes,
+        rounded: Collection[str] | None,
     ) -> None:
         self.facts = facts
         self.imports = imports
         self.noise = noise
         self.changed = changed
+        self.rounded = rounded
         self._numbers = _widened(changed)
         self._kinds = frozenset(f"tensor({dtype_name(item)})" for item in self._numbers)
         self._narrow = {f"tensor({dtype_name(a)})": b for a, b in changed.items()}
@@ -298,7 +331,8 @@ class _Widener:
 
     def _raise(self, source: str, target: str, kind: str) -> list[NodeProto]:
         """Return the Casts of a value to double, a constant by way of the dtype that it gets."""
-        narrow = None if self.noise else self._narrow.get(kind)
+        stays = self.noise or (self.rounded is not None and target not in self.rounded)
+        narrow = None if stays else self._narrow.get(kind)
         if narrow is None:
             return [self._to(source, target, TensorProto.DOUBLE)]
         rounded = self._fresh(target)

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from onnx import TensorProto
+
 from onnxreduce_cli.engine.options import INTEGERS, dtype_pairs
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.file.progress import Progress
@@ -16,6 +18,7 @@ from onnxreduce_cli.verification.compare.in_double import (
     ChangedDtypes,
     NotInDoubleError,
     coarsest,
+    constants,
     in_double,
     input_in_double,
 )
@@ -34,6 +37,9 @@ from onnxreduce_cli.verification.whole.verdict import Verdict
 
 #: What was done to weights before models were compared in double.
 _WEIGHTS = "with weights rounded to the new dtype"
+
+#: The dtypes that hold fewer digits than double, in which models are compared.
+_ROUNDED = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 #: How many sets of inputs are drawn to compare models in double.
 _IN_DOUBLE = 3
@@ -186,7 +192,11 @@ def _in_double(
     if any(_bytes(source) > _LARGE for source in sources.values()):
         return None, "a model is too large"
     try:
-        wide = {side: in_double(source, changed=changed) for side, source in sources.items()}
+        known, own = (constants(source) for source in sources.values())
+        wide = {
+            side: in_double(source, changed=changed, rounded=known)
+            for side, source in sources.items()
+        }
     except NotInDoubleError as error:
         return None, str(error)
     taken = wide[Side.REFERENCE].inputs
@@ -195,7 +205,9 @@ def _in_double(
         for given in sets
     ]
     # One executor, as ONNX Runtime has few kernels of double.
-    ran = Trials(wide, EXECUTORS[1:], Tolerance(), recast=frozenset(recast))
+    new = {kind for name, kind in own.items() if name not in known}
+    tolerance = Tolerance(coarse=_coarsest_of(new))
+    ran = Trials(wide, EXECUTORS[1:], tolerance, recast=frozenset(recast))
     try:
         ran.run(feeds, dims, _IN_DOUBLE, seed, special=False)
     except InputError as error:
@@ -205,6 +217,15 @@ def _in_double(
     reason = next((run.reason for run in report.runs if run.reason), "no inputs")
     told = replace(report, remarks=(*report.remarks, remark), in_double=report.equivalent)
     return told, reason
+
+
+def _coarsest_of(kinds: Collection[str]) -> str:
+    """Return the name in NumPy of the coarsest dtype in some types; empty without floats.
+
+    Constants that stand for what an operator holds exactly are rounded to their own dtype.
+    """
+    numbers = [number for number in _ROUNDED if f"tensor({dtype_name(number)})" in kinds]
+    return numpy_dtype(coarsest(numbers)).name if numbers else ""
 
 
 def _narrowed(sources: Mapping[Side, ModelSource]) -> frozenset[str]:

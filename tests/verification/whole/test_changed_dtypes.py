@@ -70,6 +70,34 @@ def test_rounding_to_another_dtype_is_no_difference(after: str) -> None:
     assert report.in_double is True
     assert "in double precision the models compute the same on 3 inputs" in verify_text(report)
 
+def normalised() -> ModelProto:
+    """Small deviations beside an epsilon, and an operator whose constants need many digits."""
+    found = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 20]>
+        g (float[4,8] x) => (float[4,8] y, float[4,8] z) {
+            a = Mul(x, small)
+            y = LayerNormalization<epsilon = 1e-5>(a, w)
+            z = Gelu(x)
+        }""")
+    weights = {"small": np.float32(2e-3), "w": np.linspace(1, 2, 8, dtype=np.float32)}
+    found.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in weights.items())
+    return found
+
+
+def test_constants_of_new_nodes_are_not_rounded_to_the_dtype_that_changed() -> None:
+    found = normalised()
+    made = onnxreduce_cli.convert(found, 13, dtypes={"float": "float16"})
+    assert "LayerNormalization" not in {node.op_type for node in made.graph.node}
+    assert compared(found, made).in_double is True
+
+
+def test_a_wrong_weight_is_found_beside_new_nodes() -> None:
+    found = normalised()
+    made = onnxreduce_cli.convert(found, 13, dtypes={"float": "float16"})
+    wrong = next(item for item in made.graph.initializer if item.name == "w")
+    values = numpy_helper.to_array(wrong) * np.float16(1.004)
+    wrong.CopyFrom(numpy_helper.from_array(values, "w"))
+    assert compared(found, made).equivalent is False
+
 
 @pytest.mark.parametrize("before", ["float16", "bfloat16", "double"])
 def test_from_another_dtype_too(before: str) -> None:
