@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.executor.dtypes import RuntimeValue
+from onnxreduce_cli.executor.dtypes import RuntimeValue, to_dtype, wider
 from onnxreduce_cli.executor.errors import Invalid
 from onnxreduce_cli.executor.graph import NodeLocation
 from onnxreduce_cli.executor.registry import Call, Kernel, OperatorDefinition
@@ -119,7 +119,9 @@ def reference_kernel(
             pairs = zip(limits, defaults, strict=True)
             inputs = (*inputs[:2], *(other if value is None else value for value, other in pairs))
         if node.op_type == "GridSample":
-            inputs = (inputs[0], _with_finite_positions(inputs[1]))
+            data, grid = map(np.asarray, inputs)
+            # onnx.reference rounds all in between to 16 bits.
+            inputs = (wider(data), _with_finite_positions(wider(grid)))
         signal = inputs[0]
         if node.op_type == "STFT" and isinstance(signal, np.ndarray) and signal.ndim == 2:
             # Runtimes take it for real numbers; onnx.reference wants the dimension of 1.
@@ -130,6 +132,8 @@ def reference_kernel(
             raise Invalid(f"the inputs do not fit: {error!r}") from error
         if results is None:
             raise Invalid("the implementation gives nothing")
+        if node.op_type == "GridSample":
+            return (to_dtype(results[0], data.dtype),)
         return tuple(results)
 
     return run

@@ -58,3 +58,17 @@ def test_positions_of_grid_sample_in_double() -> None:
         block = data[0, 0, top : top + 2, left : left + 2]
         expected = np.array([1 - down, down]) @ block @ np.array([1 - right, right])
         np.testing.assert_allclose(found[0, 0][place], expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_grid_sample_of_16_bits_rounds_its_result_alone(dtype: type, mode: str) -> None:
+    rng = np.random.default_rng(0)
+    data = (3 * rng.standard_normal((1, 2, 16, 16))).astype(dtype)
+    grid = rng.uniform(-1, 1, (1, 8, 8, 2)).astype(dtype)
+    found, exact = (
+        run(one_node("GridSample", 22, {"x": x, "grid": places}, mode=mode), {"x": x, "grid": places})
+        for x, places in ((data, grid), (data.astype(np.float32), grid.astype(np.float32)))
+    )
+    assert found["y0"].dtype == dtype
+    np.testing.assert_array_equal(found["y0"], exact["y0"].astype(dtype))
