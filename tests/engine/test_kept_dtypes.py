@@ -16,6 +16,8 @@ from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.report.plan import check_lines
 from tests.support import model, op_types, run
 
+QUANTIZED = Path(__file__).parents[1] / "data" / "quantized"
+
 HALF: dict[str, Any] = {"dtypes": {"float": "float16"}}
 
 #: A layer normalisation as exporters write it: its squares overflow float16.
@@ -241,6 +243,22 @@ def test_operators_of_ai_onnx_ml_take_what_their_definitions_name() -> None:
     feeds = {"x": np.arange(12).reshape(3, 4).astype(np.float16)}
     expected = run(source, {"x": feeds["x"].astype(np.float32)})["y"]
     np.testing.assert_allclose(run(result, feeds)["y"], expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("cnn_static", "1 QLinearMul (com.microsoft), 1 QLinearAdd (com.microsoft)"),
+        ("mobilenet_fused", "2 DynamicQuantizeMatMul (com.microsoft)"),
+        ("resnet_static", "1 QLinearAdd (com.microsoft), 1 QGemm (com.microsoft)"),
+    ],
+)
+def test_quantized_operators_of_onnx_runtime_take_float_alone(
+    name: str, kept: str, tmp_path: Path
+) -> None:
+    result = onnxreduce_cli.convert_file(QUANTIZED / f"{name}.onnx", tmp_path / "o.onnx", **HALF)
+    assert kept in "".join(result.plan.prepared)
+    assert "agrees with the model" in " ".join(check_lines(result))
 
 
 def test_overflows_that_onnx_runtime_hides_by_computing_in_float_are_named() -> None:

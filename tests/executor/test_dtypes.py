@@ -67,7 +67,10 @@ def test_grid_sample_of_16_bits_rounds_its_result_alone(dtype: type, mode: str) 
     data = (3 * rng.standard_normal((1, 2, 16, 16))).astype(dtype)
     grid = rng.uniform(-1, 1, (1, 8, 8, 2)).astype(dtype)
     found, exact = (
-        run(one_node("GridSample", 22, {"x": x, "grid": places}, mode=mode), {"x": x, "grid": places})
+        run(
+            one_node("GridSample", 22, {"x": x, "grid": places}, mode=mode),
+            {"x": x, "grid": places},
+        )
         for x, places in ((data, grid), (data.astype(np.float32), grid.astype(np.float32)))
     )
     assert found["y0"].dtype == dtype

@@ -8,6 +8,7 @@ dtype for such nodes alone.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -23,7 +24,7 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.passes.interface import cast_node, copy_of
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import ConversionError, UsageError
-from onnxreduce_cli.model.graph.domains import LEARNING, imported_version, is_default
+from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, imported_version, is_default
 from onnxreduce_cli.model.graph.names import Names
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 from onnxreduce_cli.model.graph.values import dtype_name
@@ -59,6 +60,9 @@ class KeptNode(NamedTuple):
 
 _ASKED, _CAST = "asked", "a Cast to or from what is kept"
 
+
+#: Operators of com.microsoft that take float alone, as their definitions in ONNX Runtime say.
+_IN_FLOAT = re.compile("QLinear|DynamicQuantize|QGemm$")
 
 #: Inputs of which onnx's inference, or the function that defines the operator, takes int64 alone.
 _IN_INT64 = {"CenterCropPad": 1, "Pad": 3}
@@ -249,7 +253,8 @@ class KeptDtype:
     def _fixed(self, scope: Scope, node: NodeProto) -> Iterator[tuple[str, int, str]]:
         """Yield the inputs and outputs of a node that its operator takes in the old dtype only.
 
-        Of integers they are all of those in other domains, whose definitions are not read.
+        Of integers they are all of those in other domains, whose definitions are not read; of
+        quantized operators of com.microsoft all numbers.
         """
         if is_default(node.domain):
             yield from _fixed(node, scope.opset or 0, self._before, self._after)
@@ -258,7 +263,10 @@ class KeptDtype:
         elif node.domain == LEARNING and self._before != TensorProto.INT64:
             learned = imported_version(scope.function or self._model, LEARNING)
             yield from _fixed(node, learned or 0, self._before, self._after)
-        elif self._before == TensorProto.INT64 and self._facts.calls.function_of(node) is None:
+        elif (
+            self._before == TensorProto.INT64
+            or (node.domain == MICROSOFT and _IN_FLOAT.match(node.op_type))
+        ) and self._facts.calls.function_of(node) is None:
             for side, names in (("in", node.input), ("out", node.output)):
                 yield from ((side, place, node.domain) for place in range(len(names)))
 

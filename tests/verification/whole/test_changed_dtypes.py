@@ -70,6 +70,7 @@ def test_rounding_to_another_dtype_is_no_difference(after: str) -> None:
     assert report.in_double is True
     assert "in double precision the models compute the same on 3 inputs" in verify_text(report)
 
+
 def normalised() -> ModelProto:
     """Small deviations beside an epsilon, and an operator whose constants need many digits."""
     found = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 20]>
