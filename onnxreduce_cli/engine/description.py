@@ -156,6 +156,7 @@ class Plan(Serializable):
         lacking: operators that were to be expanded, but do not occur in the model.
         prepared: the changes of the whole model that come first: metadata stripped, dimensions
             fixed.
+        whole_changes: how many options of theirs changed the model.
         ml_opset: the model's version of ai.onnx.ml; None where it does not import that.
         target_ml_opset: its version of ai.onnx.ml after the conversion.
         runtime: the full name and version of the runtime that it is for; empty without one.
@@ -183,6 +184,7 @@ class Plan(Serializable):
     coverage: OperatorCoverage | None = None
     lacking: tuple[str, ...] = ()
     prepared: tuple[str, ...] = ()
+    whole_changes: int = 0
     ml_opset: int | None = None
     target_ml_opset: int | None = None
     runtime: str = ""

@@ -378,7 +378,7 @@ class SitePlan:
             return
         self.ir_version, self.ir_version_reason = own, ""
         if found < own:
-            self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
+            self.ir_version_reason = f"the opset stays; --ir-version {found} lowers it"
 
     def _note_reordering(self) -> None:
         """Note on a site that its graph's nodes, which are out of order, are put in order."""

@@ -34,6 +34,7 @@ class Preparation(NamedTuple):
         moved: whether external data was moved into the model.
         casts: the Casts at inputs and outputs, by name, each with the option that puts it there.
         passes: the passes that ran.
+        effective: how many of them changed the model.
     """
 
     lines: tuple[str, ...] = ()
@@ -44,6 +45,7 @@ class Preparation(NamedTuple):
     moved: bool = False
     casts: Mapping[str, str] = MappingProxyType({})
     passes: tuple[Pass, ...] = ()
+    effective: int = 0
 
     def with_advice(self, blockers: tuple[Blocker, ...]) -> tuple[Blocker, ...]:
         """Return the blockers, with another advice for the Casts that an option added."""
@@ -61,6 +63,7 @@ class Preparation(NamedTuple):
         return replace(
             plan,
             prepared=self.lines,
+            whole_changes=self.effective,
             changes=_merged((*self.changes, *plan.changes)),
             blockers=self.with_advice(plan.blockers),
             removed=tuple(dict.fromkeys((*self.removed, *plan.removed))),
@@ -114,7 +117,11 @@ def _inline_functions(document: Document, options: Options, found: Preparation) 
     calls = inline_all(model, admit(model, document.base_dir).calls)
     inlined = tuple(Inlined(label, tuple(names)) for label, names in calls.items())
     lines = () if inlined else ("no functions to inline",)
-    return found._replace(inlined=inlined, lines=(*found.lines, *lines))
+    return found._replace(
+        inlined=inlined,
+        lines=(*found.lines, *lines),
+        effective=found.effective + bool(inlined),
+    )
 
 
 def _fix_dimensions(document: Document, options: Options, found: Preparation) -> Preparation:
@@ -125,6 +132,7 @@ def _fix_dimensions(document: Document, options: Options, found: Preparation) ->
         lines=(*found.lines, *shapes.lines),
         changes=(*found.changes, *shapes.changes),
         removed=(*found.removed, *shapes.removed),
+        effective=found.effective + 1,
     )
 
 
@@ -165,6 +173,7 @@ def _fold(document: Document, options: Options, found: Preparation) -> Preparati
         lines=(*found.lines, *folded.lines),
         changes=(*found.changes, *folded.changes),
         removed=(*found.removed, *folded.removed),
+        effective=found.effective + bool(folded.changes or folded.removed or folded.mended),
     )
 
 
@@ -181,6 +190,7 @@ def _change_dtypes(document: Document, options: Options, found: Preparation) -> 
     return found._replace(
         lines=(*found.lines, *dtypes.lines),
         changes=(*found.changes, *dtypes.changes),
+        effective=found.effective + dtypes.effective,
         moved=dtypes.moved,
         casts={**found.casts, **dict.fromkeys(dtypes.casts, "--keep-interface")},
     )
@@ -193,6 +203,7 @@ def _change_interface(document: Document, options: Options, found: Preparation) 
     return found._replace(
         lines=(*found.lines, *interface.lines),
         changes=(*found.changes, *interface.changes),
+        effective=found.effective + bool(interface.casts or interface.changes),
         casts={**found.casts, **dict.fromkeys(interface.casts, "--io-dtype")},
     )
 
@@ -204,7 +215,7 @@ def _strip_metadata(document: Document, options: Options, found: Preparation) ->
     size = strip_metadata(document.model, options.strip_metadata)
     of = {"all": "the model and all in it"}.get(options.strip_metadata, options.strip_metadata)
     line = f"metadata of {of} stripped: {size_text(size)} less"
-    return found._replace(lines=(*found.lines, line))
+    return found._replace(lines=(*found.lines, line), effective=found.effective + bool(size))
 
 
 #: The passes in order, each with what requests it, and what makes its change and adds it.

@@ -58,10 +58,10 @@ def _changes(plan: Plan) -> Iterator[str]:
     """Yield the opset where a runtime decided it, and how much changes."""
     if plan.runtime:
         yield f"opset {plan.target}"
-    if changed_nodes(plan) or not plan.prepared:
+    if changed_nodes(plan) or not plan.whole_changes:
         yield f"{count(changed_nodes(plan), 'node')} changed"
-    if plan.prepared:
-        yield f"{count(len(plan.prepared), 'change')} of the whole model"
+    if plan.whole_changes:
+        yield f"{count(plan.whole_changes, 'change')} of the whole model"
 
 
 def changed_nodes(plan: Plan) -> int:
@@ -77,7 +77,7 @@ def _checks(done: Converted) -> Iterator[str]:
         yield f"NOT checked: {' and '.join(missing)}"
     if missing and by:
         yield f"the rest checked{by}"
-    elif by or (not missing and (changed_nodes(plan) or plan.prepared)):
+    elif by or (not missing and (changed_nodes(plan) or plan.whole_changes)):
         yield f"all checked{by}"
     compared = _largest_error(done)
     if compared is not None:
@@ -103,8 +103,8 @@ def unchecked(done: Converted) -> list[str]:
         nodes += together
     if nodes:
         found.append(count(nodes, "node"))
-    if plan.prepared and not compared:
-        found.append(count(len(plan.prepared), "change") + " of the whole model")
+    if plan.whole_changes and not compared:
+        found.append(count(plan.whole_changes, "change") + " of the whole model")
     return found
 
 

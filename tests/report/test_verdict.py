@@ -88,13 +88,23 @@ INTEGERS = """<ir_version: 8, opset_import: ["": 17]>
         (
             MEAN,
             {"dtypes": {"float": "double"}},
-            "Converted at opset 18: 2 changes of the whole model, all checked (OUT)",
+            "Converted at opset 18: 1 change of the whole model, all checked (OUT)",
         ),
         (
             MEAN,
             {"dtypes": {"float": "double"}, "check": False},
-            "Converted at opset 18: 2 changes of the whole model, "
-            "NOT checked: 2 changes of the whole model (OUT)",
+            "Converted at opset 18: 1 change of the whole model, "
+            "NOT checked: 1 change of the whole model (OUT)",
+        ),
+        (
+            MEAN,
+            {"dtypes": {"int64": "int32"}},
+            "Converted at opset 18: 0 nodes changed (OUT)",
+        ),
+        (
+            MEAN,
+            {"fold": True, "strip_metadata": "all", "inline_functions": True},
+            "Converted at opset 18: 0 nodes changed (OUT)",
         ),
         (
             BLOCKED,
@@ -104,7 +114,7 @@ INTEGERS = """<ir_version: 8, opset_import: ["": 17]>
         (
             INTEGERS,
             {"dtypes": {"int64": "int32"}},
-            "Converted at opset 17: 1 node changed, 3 changes of the whole model, "
+            "Converted at opset 17: 1 node changed, 1 change of the whole model, "
             "all checked (OUT)",
         ),
         (

@@ -46,12 +46,14 @@ class ChangedDtypes:
         changes: the nodes whose attributes changed.
         moved: whether external data was moved into the model.
         casts: the names of the Casts by which inputs and outputs keep their dtypes.
+        effective: whether anything in the model changed.
     """
 
     lines: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     moved: bool = False
     casts: tuple[str, ...] = ()
+    effective: bool = False
 
 
 def change_dtypes(
@@ -105,6 +107,7 @@ def change_dtypes(
         tuple(change for item in done for change in item.changes),
         any(item.moved for item in done),
         tuple(name for item in done for name in item.casts),
+        any(item.effective for item in done),
     )
 
 
@@ -148,8 +151,8 @@ def _change(
     moved = recode(document, change.tensors, widths, recoding(before, after))
     for tensor in change.tensors:
         tensor.data_type = after
-    line = f"{old} → {new}: {count(len(change.tensors), 'weight')}"
-    lines = [f"{line}, all values and attributes"]
+    weights = f"{count(len(change.tensors), 'weight')}, all values and attributes"
+    lines = [f"{old} → {new}: {weights if change.tensors or change.types else 'nothing changes'}"]
     if lost:
         held = listed(list(lost))
         lines.append(
@@ -171,7 +174,8 @@ def _change(
         lines.append(f"{old} still, by Cast: {names_text}")
     elif interface:
         lines.append(f"{new} instead of {old}: {names_text}")
-    return ChangedDtypes(tuple(lines), changes, moved, casts)
+    effective = bool(change.tensors or change.types or changes)
+    return ChangedDtypes(tuple(lines), changes, moved, casts, effective)
 
 
 def _proven(proof: Int32Proof, ranges: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ class DtypeChange:
         tensors: the tensors to change, whose dtype and data are still the old ones.
         edits: descriptions of the edits of each node, by its identity.
         fixed: by the identity of each scope, constants and other values that keep the old dtype.
+        types: whether a type that the model states, or an attribute, changed.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class DtypeChange:
         self._keys = {function_key(function): function for function in model.functions}
         self.tensors: list[TensorProto] = []
         self.edits: dict[int, list[str]] = {}
+        self.types = False
         names = frozenset(kept)
         found = found or scopes(model)
         others = inside or {}
@@ -166,6 +168,7 @@ class DtypeChange:
             tensor = getattr(proto, kind)
             if tensor.elem_type == self._before:
                 tensor.elem_type = self._after
+                self.types = True
 
     def _change_tensor(self, tensor: TensorProto) -> bool:
         if tensor.data_type == self._before:
@@ -190,6 +193,7 @@ class DtypeChange:
         ]
         if edits:
             self.edits[id(node)] = edits
+            self.types = True
 
     def _change_attribute(self, attribute: AttributeProto, is_dtype: bool) -> list[str]:
         """Change an attribute's value; return a description of the change, if any."""
