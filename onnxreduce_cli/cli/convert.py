@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -231,7 +232,12 @@ def _sources(
     options.validate()
     if "" in (*models, output, out_dir):
         raise click.UsageError("a name is empty; is some variable not set?")
-    return matching_files(models, out_dir)
+    sources = matching_files(models, out_dir)
+    # Other tools take two names for the input and the output.
+    if len(sources) == 2 and os.path.isfile(sources[0]) and not os.path.lexists(sources[1]):
+        name = joined([sources[1]])
+        raise click.UsageError(f"there is no model {name}; to write to that file: -o {name}")
+    return sources
 
 
 def _check_many(

@@ -72,7 +72,9 @@ _MEANT = {
     "--decompose": "--expand",
     "--runtime": "--for",
     "--target": "--for",
+    "--to": "--opset",
     "--target-opset": "--opset",
+    "--target-version": "--opset",
     "--opset-version": "--opset",
     "--input-shape": "--dim",
     "--overwrite-input-shape": "--dim",
@@ -80,7 +82,9 @@ _MEANT = {
     "--simplify": "--fold",
     "--fold-constants": "--fold",
     "--constant-folding": "--fold",
-    "--fp16": "--dtype",
+    "--fp16": "--dtype float=float16",
+    "--half": "--dtype float=float16",
+    "--int32": "--dtype int64=int32",
     "--keep-io-types": "--keep-interface",
     "--save-as-external-data": "--external-data-threshold",
     "--output-dir": "--out-dir",
@@ -96,9 +100,12 @@ class WithHelp(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            meant = _MEANT.get(error.option_name)
-            if meant is None or not any(meant in item.opts for item in self.params):
+            name, _, value = _MEANT.get(error.option_name.replace("_", "-"), "").partition(" ")
+            found = next((item for item in self.params if name in item.opts), None)
+            if found is None:
                 raise
+            value = value or getattr(found, "metavar", None) or ""
+            meant = f"{name} {value}".rstrip()
             text = f"There is no option {error.option_name}; it is {meant} here."
             raise click.UsageError(text, ctx) from None
 

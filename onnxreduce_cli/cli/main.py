@@ -6,6 +6,7 @@ Nothing heavy is imported before a subcommand runs.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -27,6 +28,21 @@ _COMMANDS = {
     "run": ("run", "Run a model with ONNX Runtime or the built-in NumPy executor."),
     "targets": ("showing", "Show what runtimes take, and what they get wrong."),
     "verify": ("verify", "Check whether two models are the same function."),
+}
+
+
+#: What commands are called in other tools, with what to type here after ``onnxreduce``.
+_MEANT = {
+    "upgrade": "convert MODEL --opset N",
+    "downgrade": "convert MODEL --opset N",
+    "simplify": "convert MODEL --fold",
+    "optimize": "convert MODEL --fold",
+    "info": "inspect MODEL",
+    "show": "inspect MODEL",
+    "compare": "verify A B",
+    "check": "verify MODEL",
+    "runtimes": "targets",
+    "operators": "ops",
 }
 
 
@@ -74,6 +90,10 @@ class _Group(click.Group):
         except click.UsageError as error:
             near = nearest(args[0], _COMMANDS, 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_COMMANDS)}."
+            if args[0] in _MEANT:
+                meant = f"It is here: onnxreduce {_MEANT[args[0]]}"
+            elif os.path.exists(args[0]) or args[0].endswith(".onnx"):
+                meant = f"A command comes before a model: onnxreduce convert {shlex.join(args)}"
             refused = click.UsageError(f"{error.message} {meant}", ctx)
             raise _refused(refused, args) from None
 

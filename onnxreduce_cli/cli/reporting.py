@@ -340,9 +340,15 @@ def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:
         option = "--report" if form == "html" else f"--{form.replace('_', '-')}"
         if path in ("", _STREAM) or os.path.isdir(path):
             raise click.UsageError(f"{option} needs the name of a file, not {path!r}")
+        if form == "html" and not path.lower().endswith((".html", ".htm")):
+            raise click.UsageError(f"--report writes a page, as in --report {_page_name(path)}")
         if any(map(path.__eq__, others)) or any(_is_same_file(path, other) for other in others):
             raise click.UsageError(f"{option} {path} would overwrite a file of the command itself")
         others.append(path)
+
+
+def _page_name(path: str) -> str:
+    return f"{os.path.splitext(path)[0]}.html"
 
 
 def _texts(value: Any) -> list[str]:

@@ -45,7 +45,7 @@ def _unknown(coverage: OperatorCoverage | None) -> Iterator[str]:
     if coverage is None:
         return
     if not coverage.exact:
-        yield "that version is not known itself"
+        yield "its operators are not known of that very version"
     of, only = count(coverage.operators, "operator"), len(coverage.conditions)
     if coverage.unknown:
         yield f"{len(coverage.unknown)} of {of} not known there"

@@ -52,17 +52,56 @@ def test_examples_work(
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("convert model.onnx --fuse Gelu", "--contract"),
-        ("convert model.onnx --runtime opencv", "--for"),
-        ("convert model.onnx --target=opencv", "--for"),
-        ("verify a.onnx b.onnx --input-shape x:1,3", "--dim"),
+        ("convert model.onnx --fuse Gelu", "--contract OPERATOR,...|GROUP"),
+        ("convert model.onnx --runtime opencv", "--for RUNTIME"),
+        ("convert model.onnx --target=opencv", "--for RUNTIME"),
+        ("convert model.onnx --target_opset 13", "--opset"),
+        ("verify a.onnx b.onnx --input-shape x:1,3", "--dim NAME=SIZE,..."),
         ("convert model.onnx --simplify", "--fold"),
+        ("convert model.onnx --fp16", "--dtype float=float16"),
     ],
 )
 def test_options_of_other_tools_lead_to_ours(onnxreduce, typed: str, meant: str) -> None:
     result = onnxreduce(*typed.split())
     assert result.code == 2
     assert f"; it is {meant} here." in result.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("upgrade model.onnx", "It is here: onnxreduce convert MODEL --opset N"),
+        ("info model.onnx", "It is here: onnxreduce inspect MODEL"),
+        ("inspct model.onnx", "Did you mean inspect?"),
+        (
+            "model.onnx --opset 13",
+            "A command comes before a model: onnxreduce convert model.onnx --opset 13",
+        ),
+    ],
+)
+def test_what_is_no_command_leads_to_one(onnxreduce, typed: str, meant: str) -> None:
+    result = onnxreduce(*typed.split())
+    assert (result.code, result.out) == (2, "")
+    assert meant in result.err
+
+
+def test_a_second_name_that_was_meant_as_the_output(
+    onnxreduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prepare(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    result = onnxreduce("convert", "model.onnx", "out.onnx", "--opset", 13)
+    assert (result.code, result.out) == (2, "")
+    assert "there is no model out.onnx; to write to that file: -o out.onnx" in result.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["report.md", "report.xml", "report"])
+def test_a_page_is_called_one(onnxreduce, name: str) -> None:
+    result = onnxreduce("inspect", "model.onnx", "--report", name)
+    assert result.code == 2
+    assert "--report writes a page, as in --report report.html" in result.err
 
 
 def test_an_option_that_a_command_does_not_have_is_not_proposed(onnxreduce) -> None:

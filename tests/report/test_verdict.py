@@ -54,7 +54,7 @@ INTEGERS = """<ir_version: 8, opset_import: ["": 17]>
         (
             MEAN,
             {"target": "opencv==4.13"},
-            "Written for OpenCV 4.13: that version is not known itself, opset 18, "
+            "Written for OpenCV 4.13: its operators are not known of that very version, opset 18, "
             "0 nodes changed (OUT)",
         ),
         (
@@ -114,8 +114,7 @@ INTEGERS = """<ir_version: 8, opset_import: ["": 17]>
         (
             INTEGERS,
             {"dtypes": {"int64": "int32"}},
-            "Converted at opset 17: 1 node changed, 1 change of the whole model, "
-            "all checked (OUT)",
+            "Converted at opset 17: 1 node changed, 1 change of the whole model, all checked (OUT)",
         ),
         (
             SEQUENCE,

@@ -174,7 +174,8 @@ def _too_large() -> OSError:
 
 def _parse(content: bytes, form: str, name: str) -> ModelProto:
     if not content:
-        raise InvalidModelError(f"{name} is empty")
+        what = "standard input" if name == STREAM else name
+        raise InvalidModelError(f"{what} is empty")
     if content.startswith(_POINTER):
         raise InvalidModelError(f"{name} is what Git LFS keeps in place of a model: git lfs pull")
     try:
