@@ -20,14 +20,14 @@ _MOST_ULPS = 64
 
 @dataclass(frozen=True, slots=True)
 class SiteFailure:
-    """A distinct site whose replacement is not the same function.
+    """A changed node whose replacement is not the same function.
 
     Attributes:
         node: the first such node's name, or a description by its output.
         op_type: its operator.
         scope: where it is: empty for the main graph.
         result: the operators that replace it.
-        sites: how many equivalent sites there are.
+        sites: how many nodes changed in the same way.
         reason: how the results differ.
         before: the node as a model.
         after: its replacement as a model.
@@ -90,14 +90,14 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class SiteCheck:
-    """One distinct site, and what running it found.
+    """A changed node, equal ones once, and what running it found.
 
     Attributes:
         node: the first such node's name, or a description by its output.
         op_type: its operator.
         scope: where it is: empty for the main graph.
         result: the operators that replace it.
-        sites: how many equivalent sites there are.
+        sites: how many nodes changed in the same way.
         verdict: how it ended.
         reason: how the results differ, or why nothing could be run; may be empty.
         errors: the errors over all inputs; None where nothing was compared.
@@ -117,18 +117,18 @@ class SiteCheck:
 
 @dataclass(frozen=True, repr=False)
 class SiteReport(Serializable):
-    """The result of checking the sites of a conversion.
+    """The result of checking the changed nodes of a conversion.
 
     Attributes:
         sites: how many nodes change.
         distinct: how many of them differ in operator, attributes, dtypes, ranks or replacement.
-        bit_exact: distinct sites that agree in every bit.
-        errors: of each distinct site that agrees, but not in every bit, the differences.
-        unchecked: sites that nothing could run.
-        failures: distinct sites that do not agree.
-        remarks: where ONNX Runtime deviates from the specification on a site, and which nodes are
+        bit_exact: how many different ones agree in every bit.
+        errors: the differences of each that agrees, but not in every bit.
+        unchecked: those that nothing could run.
+        failures: those that do not agree.
+        remarks: where ONNX Runtime deviates from the specification on a node, and which nodes are
             not contracted, as that differs or cannot be checked.
-        each: every distinct site by itself.
+        each: every changed node by itself, equal ones once.
     """
 
     EXTRA_FIELDS: ClassVar = ("summary", "checked", "tolerances")
@@ -149,12 +149,12 @@ class SiteReport(Serializable):
 
     @property
     def ok(self) -> bool:
-        """True if no site fails; unchecked ones do not count as failing."""
+        """True if no node fails; unchecked ones do not count as failing."""
         return not self.failures
 
     @property
     def checked(self) -> int:
-        """Distinct sites that were run on both sides."""
+        """How many different nodes were run on both sides."""
         return self.bit_exact + len(self.errors) + len(self.failures)
 
     @property
@@ -164,7 +164,7 @@ class SiteReport(Serializable):
 
     @property
     def max_ulp(self) -> int:
-        """The largest error of a site that agrees, in units in the last place."""
+        """The largest error of a node that agrees, in units in the last place."""
         return max((errors.max_ulp or 0 for errors in self.errors), default=0)
 
     @property
