@@ -196,12 +196,12 @@ def convert_command(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Move each MODEL (a file, a pattern, a folder, or - for standard input) to another opset.
+    """Convert each MODEL (a file, a pattern, a folder, or - for standard input) to another opset.
 
-    Nothing is written if any node cannot get there: stderr says which ones and why, and the exit
-    code is 1; so it is if one that changes, run before and after, computes something else.
-    Of several models, each is converted by itself; a table shows what became of them. The exit
-    code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
+    Each node that changes is run before and after. If the results differ, or a node cannot be
+    converted, nothing is written, stderr names the nodes and the reasons, and the exit code is 1.
+    Several models are converted one by one, and a table shows what became of them. The exit code is
+    then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
     from onnxreduce_cli.api.checks import import_numpy, prepare_checks
 

@@ -21,7 +21,7 @@ from onnxreduce_cli.text import joined, nearest, wrapped
 
 #: The subcommands: the module of this package that each is in, and its help.
 _COMMANDS = {
-    "convert": ("convert", "Move a model to another opset."),
+    "convert": ("convert", "Convert a model to another opset, or for a runtime."),
     "diff": ("showing", "Show what differs between two models as graphs."),
     "inspect": ("showing", "Show a model's opsets and operators, and which opsets it can reach."),
     "ops": ("showing", "Show the versions of operators and the steps between them."),

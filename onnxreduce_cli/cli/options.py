@@ -166,7 +166,11 @@ _COMPARING = (
         help="How many sets of inputs to draw.  [default: 8, of a large model 6]",
     ),
     click.option(
-        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn."
+        "--seed",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Seed of the inputs that are drawn.",
     ),
     click.option(
         "--rtol",
@@ -354,8 +358,7 @@ type_option = click.option(
     multiple=True,
     callback=_parse_types,
     metavar="NAME=DTYPE[DIM,...],...",
-    help="Take a value to be of this type where nothing else tells, as in y=uint8 or "
-    "y=float[N,3,224].",
+    help="State the type of a value that cannot be inferred, as in y=uint8 or y=float[N,3,224].",
 )
 
 

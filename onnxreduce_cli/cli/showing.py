@@ -34,7 +34,7 @@ def inspect_command(reporter: Reporter, model: str) -> int:
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
 @click.option("-v", "--verbose", is_flag=True, help="List each difference by itself.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing: see the exit code.")
 @reporting("diff", "junit", "code_quality", "html")
 def diff_command(reporter: Reporter, a: str, b: str, verbose: bool, quiet: bool) -> int:
     """Show what differs between models A and B as graphs, whatever their nodes are called.

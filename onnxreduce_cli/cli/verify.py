@@ -26,8 +26,8 @@ EXECUTORS = {
 @click.option("--exact", is_flag=True, help="Every bit must agree.")
 @click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
 @click.option("--save-failure", metavar="DIR", help="Keep the first inputs that differ.")
-@click.option("-v", "--verbose", is_flag=True, help="Tell each comparison of each output.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each comparison of each output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing: see the exit code.")
 @limit_options
 @with_settings
 @reporting("verify", "junit", "code_quality", "html")
