@@ -13,7 +13,7 @@ from docs.generator import comparison, family, screenshot
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.graph.domains import default_opset
 from tests.exports import EXPORTS
-from tests.pages import DOCS, ROOT, pages
+from tests.pages import DOCS, ROOT, commands, pages
 
 
 def test_the_readme_is_short():
@@ -54,6 +54,21 @@ def test_the_comparison_in_the_readme_is_what_was_measured():
     emulated = found["outcomes"]["1.8.1"]["onnxreduce --emulate"]["agrees"]
     assert f"({emulated} with `--emulate`)" in text
     assert f"of {found['exports']} exports" in text
+
+
+def test_what_the_readme_says_to_errors_is_tried_on_their_page():
+    text = pages()["README.md"].read_text(encoding="utf-8").partition("## Your error says")[2]
+    rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", text.partition("\n## ")[0], flags=re.M)
+    errors = pages()["errors.md"].read_text(encoding="utf-8")
+    typed = [line for line, _ in commands(pages()["errors.md"])]
+    assert len(rows) >= 9
+    for said, answer in rows:
+        for words in re.findall(r"`([^`]*)`", said):
+            part = max(re.split(r"\.\.\.|\d+", words), key=len).strip(" :")
+            assert part in errors, part
+        for option in re.findall(r"`(--[^`]*)`", answer):
+            if not re.search(r"\b[A-Z]{2,}\b", option):
+                assert any(option in line for line in typed), option
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +131,11 @@ def test_options_of_other_converters_are_code():
     assert "`onnxscript, fallback=True`, IR version set by hand" in names
     for name in names:
         assert "--" not in re.sub(r"`[^`]*`", "", name)
+
+
+def test_the_table_of_converters_is_what_was_measured():
+    """As `python -m docs.generator.comparison` prints it."""
+    assert comparison.table() in pages()["comparison.md"].read_text(encoding="utf-8")
 
 
 def test_each_outcome_in_the_comparison_is_explained():

@@ -1,4 +1,7 @@
-"""The comparison with other converters, as `python -m benchmarks older-runtimes` recorded it."""
+"""The comparison with other converters, as `python -m benchmarks older-runtimes` recorded it.
+
+python -m docs.generator.comparison        # prints the table of docs/comparison.md
+"""
 
 from __future__ import annotations
 
@@ -48,3 +51,7 @@ def _cell(outcomes: dict[str, int]) -> str:
     ]
     agrees = f"**{outcomes.get('agrees', 0)}**"
     return f"{agrees}; {', '.join(others)}" if others else agrees
+
+
+if __name__ == "__main__":
+    print(table(), end="")

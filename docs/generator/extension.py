@@ -1,4 +1,4 @@
-"""Lets Sphinx write anew, each time it builds, the pages that come from code and data."""
+"""Lets Sphinx draw pictures and run commands each time it builds the pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from docs.generator import comparison, family
+from docs.generator import family
 from docs.generator.terminal import Terminal, leave
 
 FOLDER = Path(__file__).parents[1]
@@ -15,22 +15,18 @@ FOLDER = Path(__file__).parents[1]
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("terminal", Terminal)
-    app.connect("builder-inited", lambda _: write_pages(FOLDER / "generated"))
+    app.connect("builder-inited", lambda _: draw(FOLDER / "generated"))
     app.connect("build-finished", finish)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
 
 
-def write_pages(folder: Path) -> None:
-    """Write the pages that come from code and data; what is the same is left as it is."""
-    pages = {
-        "comparison-table.md": comparison.table(),
-        "family-pictures.md": family.pictures(),
-    }
-    for name, text in pages.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+def draw(folder: Path) -> None:
+    """Write the pictures of the Reduce and Softmax family, unless they are the same."""
+    path = folder / "family-pictures.md"
+    text = family.pictures()
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        folder.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def finish(app: Any, _: Exception | None) -> None:
