@@ -1,9 +1,10 @@
-"""Sizes of pools and of ConvTranspose that onnx's shape inference and runtimes count otherwise.
+"""Sizes that onnx's shape inference counts otherwise than runtimes: of pools, and of some others.
 
 Sizes are those of runtimes. With ``ceil_mode=1`` the last window may begin in the padding behind
 the data: onnx counts it below opset 22, runtimes leave it out at every opset. With ``auto_pad`` of
 the same size a ConvTranspose multiplies sizes by its strides, to which onnx adds its
-``output_padding``, and ONNX Runtime pads a pool as if it were not dilated.
+``output_padding``, and ONNX Runtime pads a pool as if it were not dilated. Below opset 11 onnx
+overlooks axes of a Squeeze that are not in order.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import UNKNOWN_DOMAIN, default_opset, is_default
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
 
-_POOLS = frozenset({"AveragePool", "ConvTranspose", "LpPool", "MaxPool"})
+_MISCOUNTED = frozenset({"AveragePool", "ConvTranspose", "LpPool", "MaxPool", "Squeeze"})
 
 #: The attributes that sizes follow from.
 _SIZES = (
     *("auto_pad", "ceil_mode", "dilations", "kernel_shape"),
-    *("output_padding", "output_shape", "pads", "strides"),
+    *("axes", "output_padding", "output_shape", "pads", "strides"),
 )
 
 #: The opset from which onnx leaves that window out.
 _LEFT_OUT = 22
+
+#: The opset from which onnx finds the axes of a Squeeze in any order.
+_ANY_ORDER = 11
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
 
@@ -36,12 +40,16 @@ def rounded_down(node: NodeProto, opset: int) -> NodeProto | None:
 
     That is the node itself where onnx infers the same of it, and where it is another operator.
     """
-    if node.op_type not in _POOLS or not is_default(node.domain):
+    if node.op_type not in _MISCOUNTED or not is_default(node.domain):
         return node
     sizes = [item for item in node.attribute if item.name in _SIZES]
     if any(item.ref_attr_name for item in sizes):
         return None if _may_decide(node, {item.name for item in sizes}, opset) else node
     values = {item.name: attributes.value(item) for item in sizes}
+    if node.op_type == "Squeeze":
+        axes = values.get("axes", [])
+        in_order = opset >= _ANY_ORDER or axes == sorted(axes)
+        return node if in_order else _changed(node, axes=sorted(axes))
     same = values.get("auto_pad") in _SAME
     if node.op_type == "ConvTranspose":
         if not same or "output_shape" in values or not any(values.get("output_padding", ())):
@@ -65,6 +73,8 @@ def rounded_down(node: NodeProto, opset: int) -> NodeProto | None:
 
 def _may_decide(node: NodeProto, names: Collection[str], opset: int) -> bool:
     """Return whether values of the named attributes, which calls set, may decide how to count."""
+    if node.op_type == "Squeeze":
+        return opset < _ANY_ORDER
     if node.op_type == "ConvTranspose":
         return "output_padding" in names and "auto_pad" in names
     if "ceil_mode" in names and opset < _LEFT_OUT:
@@ -88,7 +98,7 @@ def is_miscounted(node: NodeProto, opset: int) -> bool:
 
 def has_miscounted_pool(scope: Scope) -> bool:
     """Return whether a scope has a node of which onnx may infer other sizes than runtimes give."""
-    return not _POOLS.isdisjoint(scope.op_types) and any(
+    return not _MISCOUNTED.isdisjoint(scope.op_types) and any(
         is_miscounted(node, scope.opset or 0) for node in scope.nodes
     )
 
@@ -175,7 +185,7 @@ def round_pools_down(model: ModelProto) -> None:
 
 def _pools(owner: ModelProto | FunctionProto) -> Iterator[NodeProto]:
     nodes = owner.node if isinstance(owner, FunctionProto) else owner.graph.node
-    looked_at = _POOLS | GRAPH_OPERATORS
+    looked_at = _MISCOUNTED | GRAPH_OPERATORS
     for node in with_inner(node for node in nodes if node.op_type in looked_at):
-        if node.op_type in _POOLS and is_default(node.domain):
+        if node.op_type in _MISCOUNTED and is_default(node.domain):
             yield node

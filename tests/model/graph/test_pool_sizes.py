@@ -204,3 +204,31 @@ def ort_shape(source: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> tuple[in
     """The shape that ONNX Runtime gives the output y."""
     shape: tuple[int, ...] = run_ort(source, feeds)[0].shape
     return shape
+
+
+def test_a_squeeze_with_axes_that_are_not_in_order() -> None:
+    """onnx overlooks the first of them below opset 11."""
+    for opset in (9, 10, 11, 12):
+        known = shapes(
+            "u = Unsqueeze<axes = [0, 4]>(x) s = Squeeze<axes = [4, 0]>(u)"
+            "f = local.F<axes = [4, 0]>(u) y = Neg(x)",
+            more=f"""<domain: "local", opset_import: ["" : {opset}]>
+            F <axes> (b) => (t) {{ t = Squeeze<axes: ints = @axes>(b) }}""",
+            opset=opset,
+        )
+        assert known["s"] == known["t"] == (1, 2, 6)
+        # What calls set is not known in the caller where it may decide how onnx counts.
+        assert known.get("f") in ((1, 2, 6), None)
+
+
+def test_what_reads_a_squeeze_with_axes_that_are_not_in_order() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 9]>
+        g (float[1,4,1] x) => (float y) {
+            s = Squeeze<axes = [2, 0]>(x)
+            p = Softmax<axis = 0>(s)
+            y = ReduceL2<keepdims = 0>(p)
+        }""")
+    moved = onnxreduce_cli.convert(source, 13)
+    onnx.checker.check_model(moved, full_check=True)
+    feeds = {"x": np.arange(4, dtype=np.float32).reshape(1, 4, 1)}
+    assert_same(run(source, feeds), run(moved, feeds))
