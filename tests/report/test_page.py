@@ -83,11 +83,11 @@ def test_what_a_page_holds(onnxreduce):
 
 
 def test_pages_of_every_command(onnxreduce):
-    call = ("convert", "a.onnx", "nothing.onnx", "--opset", 11, "--dry-run", "--report", "p.html")
+    call = ("convert", "nothing.onnx", "a.onnx", "--opset", 11, "--dry-run", "--report", "p.html")
     assert onnxreduce(*call).code == 2
     found, _ = held("p.html")
-    assert [item is None for item in found["pictures"]] == [False, True]
-    assert len(found["pictures"][0]["drawings"]) >= 2
+    assert [item is None for item in found["pictures"]] == [True, False]
+    assert len(found["pictures"][1]["drawings"]) >= 2
     assert onnxreduce("inspect", "a.onnx", "--report", "p.html").code == 0
     assert len(held("p.html")[0]["pictures"][0]["nodes"]) == 3
     assert onnxreduce("verify", "a.onnx", "b.onnx", "--trials", 1, "--report", "p.html").code == 1
