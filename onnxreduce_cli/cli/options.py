@@ -6,6 +6,7 @@ Files are completed by `click.Path`, the type of every argument that is a file.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -414,6 +415,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
                 typed = _typed(own[name], stated[name])
                 if idle or any(map(is_given, (name, *_INSTEAD.get(name, ())))):
                     continue
+                typed = _from_folder(path, own[name], typed)
                 given[parameter] = own[name].process_value(context, typed)
                 _check_names(parameter, given[parameter])
             except TypeError as error:
@@ -458,6 +460,28 @@ def _typed(option: click.Option, value: object) -> Any:
     if plain and option.callback is None:
         raise TypeError("a text")
     return str(value)
+
+
+def _from_folder(settings: Path | None, option: click.Option, value: Any) -> Any:
+    """Return the value of an option with paths from the folder of the settings, not from this one.
+
+    Args:
+        settings: the file that states it.
+        option: the option.
+        value: the value as it would be typed.
+    """
+    folder = "" if settings is None else os.path.relpath(settings.parent)
+
+    def placed(path: str) -> str:
+        return path if path == "-" else os.path.normpath(os.path.join(folder, path))
+
+    if option.name == "pairs":
+        halves = [item.partition("=") for item in value]
+        return tuple(f"{name}{sign}{placed(path)}" for name, sign, path in halves)
+    is_path = isinstance(option.type, click.Path)
+    if option.name == "allow_ops":  # Operators, or a file with them.
+        is_path = os.path.isfile(placed(value))
+    return placed(value) if is_path else value
 
 
 def _check_names(parameter: str, value: Any) -> None:
@@ -514,9 +538,10 @@ def _read_settings(context: click.Context) -> tuple[Path | None, dict[str, Any]]
         del known["output"]  # It names one file of one call.
         for name in table:
             if name not in known:
+                meant = did_you_mean(name, known) or ";"
                 raise click.UsageError(
-                    f"{path}: {_TABLE} has no {name!r}{did_you_mean(name, known)}; it may have the "
-                    "options of convert and verify but -o, by their long names without dashes"
+                    f"{path}: {_TABLE} has no {name!r}{meant} it may have the options of convert "
+                    "and verify but -o, by their long names without dashes"
                 )
     return path, table
 

@@ -42,6 +42,29 @@ def test_for_and_contract(project, onnxreduce):
     assert "for onnxruntime 1.8: it does not take the model's own opset, 18" in result.out
 
 
+def test_paths_are_from_the_folder_of_the_settings(project, onnxreduce, tmp_path):
+    (tmp_path / "taken.txt").write_text("Constant\nMul\nReduceSum\n")
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    project("""[tool.onnxreduce]
+        opset = 13
+        verify = true
+        allow-ops = "taken.txt"
+        input = {x = "x.npy"}
+        out-dir = "converted"
+        report = "pages/report.html"
+        junit = "report.xml"
+    """)
+    (tmp_path / "pages").mkdir()
+    result = onnxreduce("convert", "m.onnx")
+    assert result.code == 0, result.err
+    for name in ("converted/m.onnx", "pages/report.html", "report.xml"):
+        assert (tmp_path / name).is_file(), name
+    assert [path.name for path in (tmp_path / "inner").iterdir()] == ["m.onnx"]
+    # What is typed is from this folder.
+    assert onnxreduce("convert", "m.onnx", "--out-dir", "here").code == 0
+    assert (tmp_path / "inner/here/m.onnx").is_file()
+
+
 def test_the_command_line_wins(project, onnxreduce):
     project('[tool.onnxreduce]\nfor = "onnxruntime==1.8"\ncontract = "Relu"\n')
     said = ["--dry-run", "--contract", "Gelu"]
@@ -91,9 +114,9 @@ def test_every_option_of_both_commands(project, onnxreduce):
         dim = {N = 3}
         io-dtype = {x = "double"}
         timeout = 30
-        out-dir = "out"
+        out-dir = "inner/out"
         force = true
-        json = "report.json"
+        json = "inner/report.json"
         executor = "numpy"
         special = true
         """
