@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import ParamSpec, TypeVar
 
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, OnnxreduceError
+from onnxreduce_cli.text import did_you_mean
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -60,6 +63,17 @@ _OPTION = re.compile(
     r"(?: (?P<value>'[^']+'|\S*/\S+|[A-Z]+\b(?!=)|\d\w*|\S+=[^\s,;:]+(?::[\w-]+)?))?"
 )
 
+#: Python's message on a keyword that a function does not have.
+_UNKNOWN = re.compile(r"got an unexpected keyword argument '(\w+)'")
+
+#: What keywords are called in other libraries, with those here.
+_MEANT = {
+    "target_opset": "opset",
+    "target_version": "opset",
+    "opset_version": "opset",
+    "output": "convert_file(path, output)",
+}
+
 #: A command to type in a shell, which stays as it is.
 _COMMAND = re.compile(r"\b(?:onnxreduce [a-z]+ |pip install |python -m )")
 
@@ -110,6 +124,15 @@ def with_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Paramet
     def called(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         try:
             return function(*args, **kwargs)
+        except TypeError as error:
+            unknown = _UNKNOWN.search(str(error))
+            if unknown is None:
+                raise
+            name = unknown[1]
+            known = [*signature(function).parameters, *Options.__dataclass_fields__]
+            meant = _MEANT.get(name)
+            advice = f"; it is {meant} here" if meant else did_you_mean(name, known)
+            raise TypeError(f"{function.__name__}() has no keyword {name!r}{advice}") from None
         except OnnxreduceError as error:
             error.args = tuple(in_keywords(str(item)) for item in error.args)
             if isinstance(error, ConversionError):

@@ -146,6 +146,8 @@ def _number(name: str, value: int | None) -> int | None:
         TypeError: it is none.
     """
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return None if value is None else operator.index(value)
     except TypeError:
         raise TypeError(f"{name} is an integer, such as {name}=13, not {value!r}") from None
@@ -418,9 +420,18 @@ def run(
 
 
 def held_model(given: Any) -> Any:
-    """Return the model that an object holds, or what was given if it is none."""
+    """Return the model that an object holds, or what was given if it is a model or a path.
+
+    Raises:
+        TypeError: it is neither.
+    """
     model = getattr(given, "model_proto", None)
-    return model if isinstance(model, ModelProto) else given
+    if isinstance(model, ModelProto):
+        return model
+    if isinstance(given, ModelProto | str | os.PathLike) or is_ir_model(given):
+        return given
+    held = "; onnx.load_from_string makes a model of bytes" if isinstance(given, bytes) else ""
+    raise TypeError(f"a model is a path or an onnx.ModelProto, not {type(given).__name__}{held}")
 
 
 def read_model(

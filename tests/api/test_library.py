@@ -24,12 +24,31 @@ def opset(found: ModelProto) -> int:
     return int(found.opset_import[0].version)
 
 
-@pytest.mark.parametrize("wrong", ["13", 13.0, [13]])
+@pytest.mark.parametrize("wrong", ["13", 13.0, [13], True])
 def test_an_opset_that_is_no_number(wrong: object) -> None:
     with pytest.raises(TypeError, match=r"opset is an integer, such as opset=13, not"):
         onnxreduce.convert(model(SOURCE), wrong)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="ml_opset is an integer"):
         onnxreduce.plan(model(SOURCE), ml_opset=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("target_opset", "; it is opset here"), ("opsett", "; did you mean opset"), ("zzz", "$")],
+)
+def test_an_unknown_keyword_leads_to_ours(name: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=rf"convert\(\) has no keyword '{name}'{meant}"):
+        onnxreduce.convert("a.onnx", **{name: 13})
+
+
+@pytest.mark.parametrize("given", [None, b"model", 13])
+def test_what_is_no_model(given: object) -> None:
+    said = f"a model is a path or an onnx.ModelProto, not {type(given).__name__}"
+    for call in (onnxreduce.convert, onnxreduce.plan):
+        with pytest.raises(TypeError, match=said):
+            call(given, 13)
+    with pytest.raises(TypeError, match=said):
+        onnxreduce.run(given, {})
 
 
 def test_an_opset_as_numpy_has_it() -> None:
