@@ -20,7 +20,7 @@ from onnxreduce_cli.batch.record import OutputEntry, OutputRecord, digest, stamp
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import Blocker, OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.file.document import make_folder
-from onnxreduce_cli.report.failures import failure
+from onnxreduce_cli.report.failures import failure, reasons
 from onnxreduce_cli.report.plan import remarks
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.report.verdict import verdict_text
@@ -281,14 +281,14 @@ def _failure_result(task: _Task, error: Exception, seconds: float = 0.0) -> Mode
     if task.report_detail:
         from onnxreduce_cli.report.data import failed_model
 
-        model = failed_model(source, error, seconds=seconds)
+        model = failed_model(source, error, seconds=seconds, digested=task.digested)
     found = failure(error)
-    first, *more = found.text.removeprefix("Error: ").splitlines()
+    lines = found.text.removeprefix("Error: ").splitlines()
+    first, *more = lines
     note = first if printable(source) in first else joined([f"{source}: {first}"])
     blockers = tuple(getattr(error, "blockers", ()))
-    detail = first
-    if more and first.endswith(":"):  # It only announces the reasons.
-        detail = _reason(more) if blockers else more[0]
+    why = reasons(lines, blocked=bool(blockers))
+    detail = _reason(why) if blockers else why[0]
     return ModelResult(
         source, "", found.code, found.state, detail, (note, *more), blockers, model=model
     )

@@ -329,7 +329,13 @@ def _convert_one(
         pictures.append(conversion_picture(conversion, sites))
 
     def found(result: Converted | Exception) -> Conversions:
-        return _conversions(source, result, dry_run=options.dry_run, seconds=reporter.seconds)
+        return _conversions(
+            source,
+            result,
+            dry_run=options.dry_run,
+            seconds=reporter.seconds,
+            digested=reporter.digests,
+        )
 
     reporter.failure_content = found
     reporter.pictures = lambda: pictures or [None]
@@ -363,13 +369,20 @@ def _convert_one(
 
 
 def _conversions(
-    source: str, found: Converted | Exception, *, dry_run: bool, seconds: float
+    source: str,
+    found: Converted | Exception,
+    *,
+    dry_run: bool,
+    seconds: float,
+    digested: bool,
 ) -> Conversions:
     """Return the conversion of one model, or its failure, as data for a report."""
     from onnxreduce_cli.report.data import Conversions, converted_model, failed_model
 
     if isinstance(found, Exception):
-        return Conversions(dry_run, (failed_model(source, found, seconds=seconds),))
+        return Conversions(
+            dry_run, (failed_model(source, found, seconds=seconds, digested=digested),)
+        )
     return Conversions(dry_run, (converted_model(found, dry_run=dry_run, seconds=seconds),))
 
 

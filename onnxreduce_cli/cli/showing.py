@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from onnxreduce_cli.cli.options import complete_operators, complete_runtimes
 from onnxreduce_cli.cli.reporting import Reporter, WithOptionalValues, reporting
 from onnxreduce_cli.cli.streams import standard_input
-from onnxreduce_cli.errors import errors_about
+from onnxreduce_cli.errors import InvalidModelError, errors_about
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.model.file.document import Document
 
 
 @click.command(name="inspect", cls=WithOptionalValues)
@@ -15,14 +20,11 @@ from onnxreduce_cli.errors import errors_about
 @reporting("inspect", "html")
 def inspect_command(reporter: Reporter, model: str) -> int:
     """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
-    from onnxreduce_cli.model.file.digest import document_digests
-    from onnxreduce_cli.model.file.document import STREAM, load
     from onnxreduce_cli.report.drawing import inspection_picture
     from onnxreduce_cli.report.inspection import inspection_text
     from onnxreduce_cli.report.lookups import inspect_document
 
-    document = load(model, standard_input() if model == STREAM else None)
-    reporter.used(lambda: document_digests(document, model))
+    document = _load(reporter, model)
     inspected = inspect_document(document, model)
     reporter.content = lambda: inspected
     reporter.pictures = lambda: [inspection_picture(inspected.found, document.model)]
@@ -88,16 +90,27 @@ def ops_command(reporter: Reporter, operator: str | None, model: str | None) -> 
     return 0
 
 
+def _load(reporter: Reporter, model: str) -> Document:
+    """Read a model, and note the digests of its files, or that of a file that is none."""
+    from onnxreduce_cli.model.file.digest import digests, document_digests
+    from onnxreduce_cli.model.file.document import STREAM, load
+
+    try:
+        document = load(model, standard_input() if model == STREAM else None)
+    except InvalidModelError:
+        reporter.used(lambda: digests([model], "read"))
+        raise
+    reporter.used(lambda: document_digests(document, model))
+    return document
+
+
 def _list_operators(reporter: Reporter, model: str) -> int:
     """Print the operators of a model, one per line."""
-    from onnxreduce_cli.model.file.digest import document_digests
-    from onnxreduce_cli.model.file.document import STREAM, load
     from onnxreduce_cli.model.types.facts import admit
     from onnxreduce_cli.report.operators import own_operators_text
     from onnxreduce_cli.report.reference import operators_of
 
-    document = load(model, standard_input() if model == STREAM else None)
-    reporter.used(lambda: document_digests(document, model))
+    document = _load(reporter, model)
     with errors_about(model):
         facts = admit(document.model, document.base_dir)
     reporter.content = lambda: operators_of(facts, model)

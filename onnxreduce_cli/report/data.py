@@ -9,7 +9,7 @@ from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.file.digest import FileDigest
+from onnxreduce_cli.model.file.digest import FileDigest, digests
 from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import opsets_by_blockers
@@ -159,8 +159,17 @@ def converted_model(done: Converted, *, dry_run: bool, seconds: float) -> Conver
     )
 
 
-def failed_model(source: str, error: Exception, *, seconds: float) -> ConvertedModel:
-    """Return the result for a model that could not be converted, as far as it got."""
+def failed_model(
+    source: str, error: Exception, *, seconds: float, digested: bool = False
+) -> ConvertedModel:
+    """Return the result for a model that could not be converted, as far as it got.
+
+    Args:
+        source: its path.
+        error: what ended its conversion.
+        seconds: how long that took.
+        digested: whether the result has the digest of the file, though it is no model.
+    """
     so_far: Converted | None = getattr(error, "so_far", None)
     checks, verified = None if so_far is None else so_far.checks, None
     report = getattr(error, "report", None)
@@ -169,6 +178,7 @@ def failed_model(source: str, error: Exception, *, seconds: float) -> ConvertedM
     elif isinstance(report, VerifyReport):
         verified = report
     found = problem(error)
+    files = () if so_far is None else so_far.files
     return ConvertedModel(
         source,
         "",
@@ -178,7 +188,7 @@ def failed_model(source: str, error: Exception, *, seconds: float) -> ConvertedM
         checks,
         verified,
         problem=found,
-        files=() if so_far is None else so_far.files,
+        files=files or (digests([source], "read") if digested else ()),
         seconds=seconds,
     )
 

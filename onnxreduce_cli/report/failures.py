@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onnxreduce_cli.errors import OnnxreduceError
@@ -38,6 +39,17 @@ def failure(error: Exception) -> Failure:
         "This is a bug in onnxreduce; please report it with the model. Nothing was written.",
     ]
     return Failure(1, "failed", joined(lines))
+
+
+def reasons(lines: Sequence[str], *, blocked: bool) -> Sequence[str]:
+    """Return the lines of a message that give reasons, without the first if it announces them.
+
+    Args:
+        lines: the lines.
+        blocked: whether the others name nodes in the way.
+    """
+    announces = len(lines) > 1 and (blocked or lines[0].endswith(":"))
+    return lines[1:] if announces else lines
 
 
 def _text(error: OnnxreduceError) -> str:

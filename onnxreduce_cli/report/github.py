@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from onnxreduce_cli.report.failures import reasons
 from onnxreduce_cli.report.junit import JUnitCase, cases
 from onnxreduce_cli.text import count, joined, printable, shortened
 
@@ -66,9 +67,7 @@ def _failed_first(models: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 def _row(model: Mapping[str, Any]) -> list[str]:
     why, problem = model["verdict"], model["problem"]
     if problem is not None:
-        first, *more = problem["message"].split("\n")
-        # A line that ends with a colon only announces the reasons.
-        why = more[0] if more and first.endswith(":") else first
+        why = reasons(problem["message"].split("\n"), blocked=bool(problem["blockers"]))[0]
         if problem["blockers"]:
             item, others = problem["blockers"][0], len(problem["blockers"]) - 1
             why = f"{item['op_type']} node {item['node']}: {item['reason']}"

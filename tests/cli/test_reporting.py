@@ -589,6 +589,30 @@ def test_options_are_told_with_their_defaults_and_the_projects_settings(onnxredu
     assert 0 < found["seconds"] < found["call"]["seconds"]
 
 
+@pytest.mark.parametrize("names", [["text.onnx"], ["text.onnx", "a.onnx"]])
+def test_a_file_that_is_no_model_has_a_digest(onnxreduce, names):
+    Path("text.onnx").write_text("no model")
+    result = onnxreduce("convert", *names, "--opset", 13, "--dry-run", "--json")
+    models = valid("convert", result.out)["models"]
+    found = {model["source"]: digests_by_role(model) for model in models}
+    assert found["text.onnx"] == {("read", "text.onnx"): sha256("text.onnx")}
+    found = valid("inspect", onnxreduce("inspect", "text.onnx", "--json").out)["call"]
+    assert digests_by_role(found) == {("read", "text.onnx"): sha256("text.onnx")}
+
+
+def test_the_table_of_many_gives_the_reason_and_not_what_announces_it(onnxreduce, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        g (int64[2] x) => (int64[2] y) { [double] y = Add(x, x) }"""
+    onnx.save(onnx.parser.parse_model(text), "numbers.onnx")
+    call = ("convert", "numbers.onnx", "a.onnx", "--dtype", "int64=int32", "--dry-run")
+    result = onnxreduce(*call)
+    row = next(line for line in result.out.splitlines() if line.startswith("numbers.onnx"))
+    assert "Add node double" in row
+    assert "Add node double" in Path("summary.md").read_text()
+
+
 def test_what_was_checked_has_its_tolerances_and_times(onnxreduce):
     call = ("convert", "a.onnx", "--opset", 10, "-o", "out.onnx", "--verify", "--json")
     (found,) = valid("convert", onnxreduce(*call).out)["models"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -68,12 +67,13 @@ def document_digests(document: Document, name: str) -> tuple[FileDigest, ...]:
 
 
 def model_digests(*paths: str) -> tuple[FileDigest, ...]:
-    """Return the digests of the files of models that can be read."""
+    """Return the digests of the files of models, and of files that are none."""
     found: list[FileDigest] = []
     for path in paths:
-        # Who needs a model that cannot be read says so.
-        with suppress(InvalidModelError):
+        try:
             found += document_digests(load(path), path)
+        except InvalidModelError:  # Who needs the model says so.
+            found += digests([path], "read")
     return tuple(found)
 
 
