@@ -261,6 +261,14 @@ def test_quantized_operators_of_onnx_runtime_take_float_alone(
     assert "loads in ONNX Runtime" in " ".join(check_lines(result))
 
 
+@pytest.mark.parametrize("name", ["skl_gnb_9", "skl_norm_l1_11"])
+def test_maps_keep_their_dtype(name: str, tmp_path: Path) -> None:
+    source = QUANTIZED.parent / "models" / f"{name}.onnx"
+    result = onnxreduce_cli.convert_file(source, tmp_path / "o.onnx", **HALF)
+    assert "ZipMap (X)" in "".join(result.plan.prepared)
+    onnx.checker.check_model(onnx.load(tmp_path / "o.onnx"), full_check=True)
+
+
 def test_overflows_that_onnx_runtime_hides_by_computing_in_float_are_named() -> None:
     source = model("""<ir_version: 8, opset_import: ["" : 17]>
         g (float[2] x) => (float[2] y) <float[2] c = {300, 300}> {

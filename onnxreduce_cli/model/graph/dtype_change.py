@@ -159,10 +159,10 @@ class DtypeChange:
                 self._change_node(node)
 
     def _change_type(self, proto: TypeProto) -> None:
+        """Change the dtype in a type, but not in a map: operators name those of its values."""
         kind = proto.WhichOneof("value")
-        while kind in ("sequence_type", "optional_type", "map_type"):
-            inner = getattr(proto, kind)
-            proto = inner.value_type if kind == "map_type" else inner.elem_type
+        while kind in ("sequence_type", "optional_type"):
+            proto = getattr(proto, kind).elem_type
             kind = proto.WhichOneof("value")
         if kind in ("tensor_type", "sparse_tensor_type"):
             tensor = getattr(proto, kind)
