@@ -153,7 +153,8 @@ class Plan(Serializable):
             with its number of nodes; they stay as they are.
         choice: for which runtime the opset was chosen, and why; empty where the user named it.
         coverage: what is known of the operators that the runtime gets; None without a runtime.
-        lacking: operators that were to be expanded, but do not occur in the model.
+        lacking: operators that were to be expanded, and domains whose version was to change, that
+            do not occur in the model.
         prepared: the changes of the whole model that come first: metadata stripped, dimensions
             fixed.
         whole_changes: how many options of theirs changed the model.
@@ -229,6 +230,8 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         scopes: its scopes.
         plan: a finished plan.
     """
+    options, learned = plan.request.options, imported_version(model, LEARNING)
+    unused = (LEARNING,) if options.ml_opset is not None and learned is None else ()
     before = sum(len(scope.op_types) for scope in scopes)
     written = tuple(map(_container_change, plan.written))
     inlined = tuple(
@@ -253,8 +256,8 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         before if plan.blocked else _nodes_after(plan),
         tuple(_near_misses(plan)),
         _foreign(model, scopes, {id(site.node) for site in plan.sites if site.blocked is None}),
-        lacking=_lacking(plan.request.options.expand, scopes),
-        ml_opset=imported_version(model, LEARNING),
+        lacking=(*_lacking(options.expand, scopes), *unused),
+        ml_opset=learned,
         target_ml_opset=plan.ml_opset,
     )
 

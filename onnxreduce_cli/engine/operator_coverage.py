@@ -16,7 +16,7 @@ from onnxreduce_cli.targets.verdict import TargetProblem
 def operator_coverage(
     target: Target,
     nodes: Iterable[NodeFacts],
-    facts: Facts,
+    foreign: Iterable[tuple[str, str, int]],
     opset: int,
     problems: Iterable[TargetProblem] = (),
 ) -> OperatorCoverage:
@@ -25,7 +25,7 @@ def operator_coverage(
     Args:
         target: the runtime.
         nodes: the nodes of the default domain, with facts.
-        facts: the facts of the source model, which has the same nodes of other domains.
+        foreign: its operators of other domains: domain, name, and version of the domain.
         opset: the opset of the default domain.
         problems: what decided the opset or a rewrite, whose sources are named, too.
     """
@@ -37,7 +37,7 @@ def operator_coverage(
             found.append(target.answer("", op_type, opset))
         if found[0].value == "taken if":
             found.append(target.answer("", op_type, opset, node))
-    for domain, op_type, imported in operators_of_other_domains(facts):
+    for domain, op_type, imported in foreign:
         answers[f"{domain}.{op_type}"] = [target.answer(domain, op_type, imported)]
     conditions = {
         name: tuple(

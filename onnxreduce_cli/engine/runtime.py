@@ -91,7 +91,11 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
         decided = [planned[own]] if own in planned else []
         problems = [problem for item in (*decided, found) for problem in item.avoided]
         found.coverage = operator_coverage(
-            runtime, found.nodes_after(), facts, found.target, problems
+            runtime,
+            found.nodes_after(),
+            found.foreign_operators_after(),
+            found.target,
+            problems,
         )
     return found
 

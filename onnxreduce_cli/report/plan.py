@@ -138,10 +138,13 @@ def _whole(plan: Plan) -> list[str]:
     if plan.types:
         found.append(f"  types taken as given, stated in value_info: {', '.join(plan.types)}")
     if plan.lacking:
-        found.append(f"  nothing to write out: the model has no {listed(plan.lacking)}")
+        found.append(f"  nothing to change there: the model has no {listed(plan.lacking)}")
     if plan.foreign:
         operators = listed([f"{number} {op_type}" for op_type, number in plan.foreign])
-        found.append(f"  of com.microsoft, which ONNX Runtime alone has, as they were: {operators}")
+        found.append(
+            f"  of ONNX Runtime's own domain, as they were: {operators}; "
+            "--expand com.microsoft writes out those that it can"
+        )
     if plan.unread:
         found.append(f"  imports that nothing reads, removed: {', '.join(plan.unread)}")
     return found

@@ -627,4 +627,6 @@ def test_an_opset_is_asked_for_where_the_model_has_none(onnxreduce, tmp_path):
 
 def test_operators_to_write_out_that_the_model_lacks(onnxreduce, source, tmp_path):
     call = ("convert", source, "-o", tmp_path / "out.onnx", "--expand", "Gelu")
-    assert "nothing to write out: the model has no Gelu" in onnxreduce(*call).out
+    assert "nothing to change there: the model has no Gelu" in onnxreduce(*call).out
+    call = ("convert", call[1], "--ml-opset", 2, "--dry-run")
+    assert "the model has no ai.onnx.ml" in onnxreduce(*call).out

@@ -740,3 +740,14 @@ def test_versions_of_operators_that_iree_knows(nodes: str, version: int, least: 
     made = onnxreduce_cli.convert(source, runtime="iree==3.13")
     assert opset(made) >= least
     assert verify(source, made, trials=1).exit_code == 0
+
+
+def test_operators_that_are_written_out_are_not_said_to_be_left() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[2,4] x) => (float[2,4] y) { a = com.microsoft.Gelu(x) y = Relu(a) }""")
+    found = onnxreduce_cli.plan(source, target="tensorrt==8.6")
+    assert found.coverage is not None
+    assert found.coverage.unknown == ("com.microsoft.Gelu",)
+    found = onnxreduce_cli.plan(source, target="tensorrt==8.6", expand=["com.microsoft"])
+    assert found.coverage is not None
+    assert found.coverage.unknown == ()
