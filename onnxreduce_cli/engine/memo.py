@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.questions import Question, Questions
+from onnxreduce_cli.model.types.questions import Questions
 
 #: The largest node that is kept, in bytes: a larger one holds weights, and hardly ever has equals.
 _LARGEST = 4096
 
+_FIELDS = frozenset(NodeProto.DESCRIPTOR.fields_by_name)
+
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
+
+class _Written(NamedTuple):
+    """A node that was written for another, in the form in which it is repeated.
+
+    Attributes:
+        rest: the node without its names, and without `of_node`.
+        name: its name, which may be empty; None for that of the other.
+        inputs: its inputs.
+        outputs: its outputs.
+        of_node: the fields that it has of the other, beside its name.
+    """
+
+    rest: NodeProto
+    name: str | None
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    of_node: Sequence[str]
 
 
 class _Kept(NamedTuple):
     """What became of a node.
 
     Attributes:
-        site: the site of that node, with the nodes that were written.
+        site: the site of that node.
+        names: the names of that node's inputs and outputs.
+        written: the nodes that were written; None where that node stays.
         blocked: why it cannot be converted; None if it can.
         fresh: the names that were generated, each behind what it was derived from.
         swept: how many further nodes were removed again.
     """
 
     site: Site
+    names: Sequence[str]
+    written: Sequence[_Written | None]
     blocked: Blocked | None
     fresh: Sequence[tuple[str, str]]
     swept: int
@@ -39,9 +63,14 @@ class _Kept(NamedTuple):
 
 @dataclass(slots=True)
 class _Branch:
-    """A question, and by its answer what follows: another question, or what was kept."""
+    """A question, and by its answer what follows: another question, or what was kept.
 
-    question: Question
+    Attributes:
+        question: a method of `Facts`, and the indices of names of the node, which it asks about.
+        following: what follows.
+    """
+
+    question: tuple[str, Sequence[int]]
     following: dict[Hashable, _Branch | _Kept] = field(default_factory=dict)
 
 
@@ -63,30 +92,33 @@ class Memo:
         The graphs of a node also read values by name. Of a graph's outputs a wrong shape is
         ignored, so these are apart.
         """
-        if node.op_type in GRAPH_OPERATORS or node.ByteSize() > _LARGEST:
+        op_type = node.op_type
+        texts = [item.SerializeToString() for item in node.attribute[:]]
+        if op_type in GRAPH_OPERATORS or sum(map(len, texts)) > _LARGEST:
             return None
-        names = _names(node)
+        inputs, outputs = node.input[:], node.output[:]
+        names = inputs + outputs
         return (
             id(scope),
-            (node.domain, node.op_type, node.overload, opset, len(node.input)),
-            tuple([item.SerializeToString(deterministic=True) for item in node.attribute]),
+            (node.domain, op_type, node.overload, opset, len(inputs)),
+            tuple(texts),
             tuple([names.index(name) if name else -1 for name in names]),
-            tuple([name in scope.outputs for name in node.output]),
+            tuple([name in scope.outputs for name in outputs]),
             (node.HasField("name"), bool(node.name)),
             (node.HasField("doc_string"), bool(node.metadata_props)),
-            tuple([item.SerializeToString() for item in node.device_configurations]),
+            tuple([item.SerializeToString() for item in node.device_configurations[:]]),
         )
 
-    def find(self, key: Hashable, node: NodeProto, questions: Questions) -> _Kept | None:
+    def find(self, key: Hashable, scope: Scope, node: NodeProto) -> _Kept | None:
         """Ask what equal nodes were asked; return what was kept of one that answered the same."""
         found = self._first.get(key)
         names = _names(node)
         while isinstance(found, _Branch):
-            question, places = found.question
-            asked = tuple([names[int(place)] for place in places])
-            getattr(self._facts, question)(questions.scope, *asked)
-            found = found.following.get(questions.answers.get((question, asked)))
-        return found if questions.complete else None
+            question, indices = found.question
+            found = found.following.get(
+                self._facts.answer_key(scope, question, [names[index] for index in indices])
+            )
+        return found
 
     def keep(
         self,
@@ -104,12 +136,15 @@ class Memo:
         for (question, asked), answer in questions.answers.items():
             if not {*asked} <= {*names}:
                 return
-            places = tuple([str(names.index(name)) for name in asked])
-            branch = where.setdefault(step, _Branch((question, places)))
-            if not isinstance(branch, _Branch) or branch.question != (question, places):
+            indices = tuple([names.index(name) for name in asked])
+            branch = where.setdefault(step, _Branch((question, indices)))
+            if not isinstance(branch, _Branch) or branch.question != (question, indices):
                 return
             where, step = branch.following, answer
-        where.setdefault(step, _Kept(site, site.blocked, tuple(questions.fresh), swept))
+        node = site.node
+        written = [None if made is node else _written(made, node) for made in site.result]
+        kept = _Kept(site, names, written, site.blocked, tuple(questions.fresh), swept)
+        where.setdefault(step, kept)
 
     def write(self, kept: _Kept, site: Site, workspace: Workspace) -> None:
         """Write for a site what was kept of another.
@@ -117,12 +152,12 @@ class Memo:
         Raises:
             Blocked: the other is blocked.
         """
-        other, node = kept.site, site.node
+        other = kept.site
         fresh = {name: workspace.names.fresh(f"{site.base}_{hint}") for hint, name in kept.fresh}
-        names = dict(zip(_names(other.node), _names(node), strict=True)) | fresh
-        made = {id(item): _repeated(item, other, site, names, workspace) for item in other.result}
+        names = dict(zip(kept.names, _names(site.node), strict=True)) | fresh
+        site.result = [*_repeated(kept, site.node, names, workspace.drafts)]
+        made = {id(old): new for old, new in zip(other.result, site.result, strict=True)}
         self._facts.generated.repeat(site.scope, fresh, made)
-        site.result = [*made.values()]
         site.description, site.warnings, site.avoided = (
             other.description,
             other.warnings,
@@ -137,25 +172,51 @@ class Memo:
             raise kept.blocked.of_equal(names)
 
 
-def _repeated(
-    made: NodeProto, other: Site, site: Site, names: Mapping[str, str], workspace: Workspace
-) -> NodeProto:
-    """Return for a site what equals a node that was written for another."""
-    node, first = site.node, other.node
-    if made is first:
-        return node
-    new = workspace.drafts.node.add()
-    new.CopyFrom(made)
-    if made.name:
-        new.name = node.name if made.name == first.name else names[made.name]
-    new.input[:] = [names.get(name, name) for name in made.input]
-    new.output[:] = [names[name] if name else "" for name in made.output]
+def _written(made: NodeProto, first: NodeProto) -> _Written:
+    """Return a node that was written for another, in the form in which it is repeated."""
+    of_node = []
     if made.HasField("doc_string") and made.doc_string == first.doc_string:
-        new.doc_string = node.doc_string
+        of_node.append("doc_string")
     if made.metadata_props and made.metadata_props == first.metadata_props:
-        del new.metadata_props[:]
-        new.metadata_props.extend(node.metadata_props)
-    return new
+        of_node.append("metadata_props")
+    rest = NodeProto()
+    rest.CopyFrom(made)
+    for cleared in ("input", "output", *(["name"] if made.name else []), *of_node):
+        rest.ClearField(cleared)
+    name = None if made.name and made.name == first.name else made.name
+    return _Written(rest, name, made.input[:], made.output[:], tuple(of_node))
+
+
+def _texts(node: NodeProto, fields: Sequence[str]) -> NodeProto:
+    """Return a node that has some fields of another alone."""
+    found = NodeProto()
+    found.CopyFrom(node)
+    for other in _FIELDS.difference(fields):
+        found.ClearField(other)
+    found.DiscardUnknownFields()
+    return found
+
+
+def _repeated(
+    kept: _Kept, node: NodeProto, names: Mapping[str, str], drafts: GraphProto
+) -> Iterator[NodeProto]:
+    """Yield for a node what equals the nodes that were written for another."""
+    texts: dict[Sequence[str], NodeProto] = {}
+    for written in kept.written:
+        if written is None:
+            yield node
+            continue
+        new = drafts.node.add()
+        new.CopyFrom(written.rest)
+        if written.of_node:
+            if written.of_node not in texts:
+                texts[written.of_node] = _texts(node, written.of_node)
+            new.MergeFrom(texts[written.of_node])
+        if written.name != "":
+            new.name = node.name if written.name is None else names[written.name]
+        new.input.extend([names.get(name, name) for name in written.inputs])
+        new.output.extend([names[name] if name else "" for name in written.outputs])
+        yield new
 
 
 def _is_whole(site: Site, workspace: Workspace, questions: Questions) -> bool:
@@ -182,4 +243,4 @@ def _is_whole(site: Site, workspace: Workspace, questions: Questions) -> bool:
 
 
 def _names(node: NodeProto) -> list[str]:
-    return [*node.input, *node.output]
+    return node.input[:] + node.output[:]

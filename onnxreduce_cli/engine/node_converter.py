@@ -178,14 +178,14 @@ class NodeConverter:
         if key is None:
             site.result = self.cross_boundaries(site, scope, node, opset)
             return
+        kept = self._memo.find(key, scope, node)
+        if kept is not None:
+            self._memo.write(kept, site, self.workspace(scope))
+            self.swept += kept.swept
+            return
         questions = self.facts.questions = Questions(scope)
+        before = self.swept
         try:
-            kept = self._memo.find(key, node, questions)
-            if kept is not None:
-                self._memo.write(kept, site, self.workspace(scope))
-                self.swept += kept.swept
-                return
-            before = self.swept
             try:
                 site.result = self.cross_boundaries(site, scope, node, opset)
             except Blocked as error:

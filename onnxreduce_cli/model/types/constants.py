@@ -8,7 +8,7 @@ long as the model, and the result does not depend on the order of look-ups.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable
+from collections.abc import Generator, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from onnxreduce_cli.model.graph.values import (
     numpy_dtype,
 )
 from onnxreduce_cli.model.types.generated import GeneratedValues
-from onnxreduce_cli.model.types.questions import Questions, array_key
+from onnxreduce_cli.model.types.questions import Questions, answer_key, question
 
 Array = npt.NDArray[Any]
 
@@ -79,6 +79,7 @@ class KnownConstants(ABC):
         """Drop the results computed before shape inference found more types."""
         self._folded.clear()
 
+    @question
     def constant(self, scope: Scope, name: str) -> Array | None:
         """Return a value that is the same in every run; None where there is none or it is unknown.
 
@@ -86,18 +87,11 @@ class KnownConstants(ABC):
         input of a function is a constant if every call gives the same one.
         """
         folded = self._fold(scope, name)
-        found = None if folded is None else folded.constant
-        if self.questions is not None:
-            self._note(scope, "constant", (name,), array_key(name, found))
-        return found
+        return None if folded is None else folded.constant
 
+    @question
     def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
         """Return a list of integers with None for unknown ones; None if its length is unknown."""
-        found = self._elements(scope, name)
-        self._note(scope, "elements", (name,), found)
-        return found
-
-    def _elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
         folded = self._fold(scope, name)
         if folded is not None and folded.values.ndim == 1:
             pairs = zip(folded.values.tolist(), folded.known.tolist(), strict=True)
@@ -110,16 +104,12 @@ class KnownConstants(ABC):
             return None
         return (None,) * length
 
+    @question
     def kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
         """Return for each of a list of sizes whether it is that unknown dimension of `data`.
 
         False for sizes known before the run; empty where nothing is known of the list.
         """
-        found = self._kept_dims(scope, sizes, data)
-        self._note(scope, "kept_dims", (sizes, data), found)
-        return found
-
-    def _kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
         folded, owner = self._fold(scope, sizes), scope.resolve(data)
         if folded is None or folded.values.ndim != 1 or owner is None:
             return ()
@@ -174,22 +164,15 @@ class KnownConstants(ABC):
             return owner if self._given is None else None
         return self._added.setdefault(id(owner), owner)
 
+    @question
     def folded(self, scope: Scope, name: str) -> Folded | None:
         """Return what is known of a value of the model that a generated one depends on."""
-        found = self._fold_given(scope, name)
-        if self.questions is not None:
-            array = None if found is None else found.constant
-            # What is known in part refers to the dimensions of other values.
-            self.questions.complete &= found is None or array is not None
-            self._note(scope, "folded", (name,), array_key(name, array))
-        return found
+        return self._fold_given(scope, name)
 
-    def _note(self, scope: Scope, question: str, names: tuple[str, ...], answer: Hashable) -> None:
-        """Note a question about values of the model: those of generated values lead to such."""
-        if self.questions is None or not all(names):
-            return
-        if all(self.generated.key(scope, name) is None for name in names):
-            self.questions.note(scope, question, names, answer)
+    def answer_key(self, scope: Scope, method: str, names: Sequence[str]) -> Hashable:
+        """Return the key of the answer to a question about the model's values, and note nothing."""
+        asked: Any = getattr(type(self), method)
+        return answer_key(names[0], asked.__wrapped__(self, scope, *names))
 
     def _fold_given(self, scope: Scope, name: str) -> Folded | None:
         return None if self._given is None else self._given._fold(scope, name)

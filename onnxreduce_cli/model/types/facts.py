@@ -30,7 +30,7 @@ from onnxreduce_cli.model.types.constants import KnownConstants
 from onnxreduce_cli.model.types.generated import GeneratedKey, GeneratedOutput, GeneratedValues
 from onnxreduce_cli.model.types.model_types import ModelTypes
 from onnxreduce_cli.model.types.node_inference import Contradictions, infer_outputs
-from onnxreduce_cli.model.types.questions import Questions
+from onnxreduce_cli.model.types.questions import Questions, question
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
 
 
@@ -121,23 +121,24 @@ class Facts(KnownConstants):
         self._by_container.clear()
         self.calls.add(tree)
 
+    @question
     def made_by(self, scope: Scope, name: str) -> str:
         """Return the operator of the node that computes a value; empty where none does."""
         generated = self.generated.node(scope, name)
         owner = scope.resolve(name) if name else None
         node = owner.producer(name) if owner is not None else None
-        found = node.op_type if generated is None and node is not None else ""
-        self._note(scope, "made_by", (name,), found)
-        return found if generated is None else generated[1].op_type
+        if generated is not None:
+            node = generated[1]
+        return "" if node is None else node.op_type
 
+    @question
     def initializer_dims(self, scope: Scope, name: str) -> tuple[int, ...] | None:
         """Return the dimensions of an initializer; None of other values."""
         owner = scope.resolve(name) if name else None
         tensor = None if owner is None else owner.initializers.get(name)
-        found = None if tensor is None else tuple(tensor.dims)
-        self._note(scope, "initializer_dims", (name,), found)
-        return found
+        return None if tensor is None else tuple(tensor.dims)
 
+    @question
     def is_read(self, scope: Scope, name: str) -> bool:
         """Return whether a node reads a value, or a graph has it as an output.
 
@@ -150,9 +151,7 @@ class Facts(KnownConstants):
             for item in tree:
                 made.difference_update(item.outputs, *(node.input for node in item.nodes))
             self._unread[id(root)] = frozenset(made)
-        found = name not in self._unread[id(root)]
-        self._note(scope, "is_read", (name,), found)
-        return found
+        return name not in self._unread[id(root)]
 
     def readers(self, scope: Scope, name: str) -> Sequence[NodeProto]:
         """Return the nodes that read a value, also in graphs within the scope."""
@@ -166,6 +165,7 @@ class Facts(KnownConstants):
 
     # Types
 
+    @question
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """Return the type of the value that `scope` reads by a name; None if it is not known."""
         key = self.generated.key(scope, name)
@@ -173,9 +173,7 @@ class Facts(KnownConstants):
             if key not in self.generated.types:
                 self.generated.types[key] = self._infer(key)
             return self.generated.types[key]
-        found = self._type_in_model(scope, name)
-        self._note(scope, "type", (name,), found)
-        return found
+        return self._type_in_model(scope, name)
 
     def _type_in_model(self, scope: Scope, name: str) -> ValueType | None:
         owner = scope.resolve(name) if name else None
@@ -183,30 +181,28 @@ class Facts(KnownConstants):
             return None
         return self._types.type(owner, name) if self.owns(owner) else owner.declared.get(name)
 
+    @question
     def rank(self, scope: Scope, name: str) -> int | None:
         """Return a tensor's rank; None if it is not known."""
         if self.generated.key(scope, name) is not None:
             known = self.type(scope, name)
             return None if known is None else known.rank
         known = self._type_in_model(scope, name)
-        rank = None if known is None else known.rank
-        self._note(scope, "rank", (name,), rank)
-        return rank
+        return None if known is None else known.rank
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
         """Return a dense tensor's `TensorProto.DataType`; None if it is not known."""
         kind = self.kind(scope, name)
         return None if kind is None else elem_type_of(kind)
 
+    @question
     def kind(self, scope: Scope, name: str) -> str | None:
         """Return a value's type as schemas spell it; cheaper than `type`, without shapes."""
         key = self.generated.key(scope, name)
         if key is None:
             owner = scope.resolve(name) if name else None
             if owner is None or self.owns(owner):
-                own = None if owner is None else self._types.kind(owner, name)
-                self._note(scope, "kind", (name,), own)
-                return own
+                return None if owner is None else self._types.kind(owner, name)
         elif key not in self.generated.types:
             kind = self._kind_of_inputs(key)
             if kind is not None:
@@ -214,12 +210,11 @@ class Facts(KnownConstants):
         found = self.type(scope, name)
         return None if found is None else found.kind
 
+    @question
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
         """Return the types that a value of unknown type may have by the schemas of its nodes."""
         owner = scope.resolve(name)
-        found = None if owner is None else self._types.allowed_kinds(owner, name)
-        self._note(scope, "allowed_kinds", (name,), found)
-        return found
+        return None if owner is None else self._types.allowed_kinds(owner, name)
 
     def contradiction(self, scope: Scope, node: NodeProto) -> str | None:
         """Return why a node of the model is invalid with the facts around it; None if it is not.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
+import numpy as np
 import numpy.typing as npt
 
+from onnxreduce_cli.model.graph.folding import Folded
 from onnxreduce_cli.model.graph.scope import Scope
 
 #: The most elements of a constant that are compared; a larger one equals itself only.
@@ -14,6 +17,8 @@ _COMPARED = 1024
 
 #: A method of `Facts`, and the names of the values that it was asked about.
 Question = tuple[str, tuple[str, ...]]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class Questions:
@@ -36,6 +41,9 @@ class Questions:
         """Note a question, and the key of its answer."""
         if scope is not self.scope:
             self.complete = False
+        # What is known in part refers to the dimensions of other values.
+        if answer is ...:
+            self.complete = False
         # A `Value` is a string that refers to the facts, and would keep them in memory.
         self.answers.setdefault((question, tuple(map(str, names))), answer)
 
@@ -53,4 +61,34 @@ def array_key(name: str, array: npt.NDArray[Any] | None) -> Hashable:
     if array.size > _COMPARED:
         return str(name)
     elements = (*array.ravel(),) if array.dtype == object else array.tobytes()
-    return array.dtype.name, array.shape, elements
+    return array.dtype, array.shape, elements
+
+
+def question(method: _Method) -> _Method:
+    """Let a method of the facts note what it is asked about values of the model, and its answer."""
+
+    @wraps(method)
+    def asked(self: Any, scope: Scope, *names: str) -> Any:
+        found = method(self, scope, *names)
+        if self.questions is None or not all(names):
+            return found
+        # Questions about generated values lead to some about values of the model.
+        if all(self.generated.key(scope, name) is None for name in names):
+            key = answer_key(names[0], found)
+            self.questions.note(scope, method.__name__, names, key)
+        return found
+
+    return cast("_Method", asked)
+
+
+def answer_key(name: str, answer: Any) -> Hashable:
+    """Return a key of what was answered about a name: equal keys are equal answers.
+
+    Returns:
+        `...` for what is known in part.
+    """
+    if isinstance(answer, Folded):
+        answer = ... if answer.constant is None else answer.constant
+    if isinstance(answer, np.ndarray):
+        return array_key(name, answer)
+    return cast("Hashable", answer)
