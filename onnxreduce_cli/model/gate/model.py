@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+)
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
@@ -97,6 +104,10 @@ _REMEDIES = (
 )
 
 
+#: Operators whose nodes are valid or not by the names of their values as well.
+_OF_NAMES = GRAPH_OPERATORS | {"Einsum"}
+
+
 class _NodeChecks:
     """Checks the nodes of one model.
 
@@ -112,6 +123,8 @@ class _NodeChecks:
     ) -> None:
         self._model, self._functions = model, functions
         self._equations, self._references = equations, References()
+        #: What was found to be valid of nodes, beside their names.
+        self._valid: set[Hashable] = set()
 
     def check(self, scope: Scope) -> None:
         """Refuse invalid nodes of a scope."""
@@ -135,14 +148,37 @@ class _NodeChecks:
     ) -> str | None:
         """Return what is wrong with a node; None if nothing is."""
         domain, overload = node.domain, node.overload
-        wrong = first_no_text((node.name, op_type, domain, overload, *node.input, *node.output))
+        inputs, outputs, given = node.input[:], node.output[:], node.attribute[:]
+        wrong = first_no_text((node.name, op_type, domain, overload, *inputs, *outputs))
         if wrong is not None:
             return f"the name {quoted(wrong)} is not UTF-8"
-        default = is_default(domain)
         function = self._functions.get((domain, op_type, overload)) if self._functions else None
-        found = attributes.attribute_problem(
-            node.attribute[:], texts=default or function is not None
-        )
+        # One without inputs may hold weights, one with graphs or a function reads other names.
+        key: Hashable = None
+        if inputs and function is None and op_type not in _OF_NAMES:
+            absent = [index for index, name in enumerate(inputs) if not name]
+            texts = [item.SerializeToString() for item in given]
+            read_at = opset if is_default(domain) else imports.get(domain)
+            key = (op_type, domain, read_at, len(inputs), len(outputs), *absent, *texts)
+            if key in self._valid:
+                return None
+        problem = self._problem_beside_names(node, op_type, opset, imports, function, given)
+        if problem is None and key is not None:
+            self._valid.add(key)
+        return problem
+
+    def _problem_beside_names(
+        self,
+        node: NodeProto,
+        op_type: str,
+        opset: int | None,
+        imports: Mapping[str, int],
+        function: FunctionProto | None,
+        given: Sequence[AttributeProto],
+    ) -> str | None:
+        domain = node.domain
+        default = is_default(domain)
+        found = attributes.attribute_problem(given, texts=default or function is not None)
         if found is not None:
             return found
         if function is not None:
