@@ -42,7 +42,7 @@ def refuse_emulation(site: Site, target: int, *, emulate: bool, emulated: bool) 
     Raises:
         Blocked: the replacement has control flow that was not there, or too many nodes.
     """
-    if site.node.op_type in _FAMILY and target >= _FAMILY_FROM:
+    if site.stays or (site.node.op_type in _FAMILY and target >= _FAMILY_FROM):
         return
     nodes, control_flow = site.nodes, site.control_flow
     if (nodes <= MOST_NODES and not control_flow) or (emulate and emulated):

@@ -20,6 +20,9 @@ _LARGEST = 4096
 
 _FIELDS = frozenset(NodeProto.DESCRIPTOR.fields_by_name)
 
+#: Questions whose answer the type of a value tells.
+_OF_TYPE = frozenset({"kind", "rank"})
+
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
@@ -66,11 +69,13 @@ class _Branch:
     """A question, and by its answer what follows: another question, or what was kept.
 
     Attributes:
-        question: a method of `Facts`, and the indices of names of the node, which it asks about.
+        question: a method of `Facts`.
+        indices: the indices of names of the node, which it asks about.
         following: what follows.
     """
 
-    question: tuple[str, Sequence[int]]
+    question: str
+    indices: Sequence[int]
     following: dict[Hashable, _Branch | _Kept] = field(default_factory=dict)
 
 
@@ -112,12 +117,10 @@ class Memo:
     def find(self, key: Hashable, scope: Scope, node: NodeProto) -> _Kept | None:
         """Ask what equal nodes were asked; return what was kept of one that answered the same."""
         found = self._first.get(key)
-        names = _names(node)
+        names, facts = _names(node), self._facts
         while isinstance(found, _Branch):
-            question, indices = found.question
-            found = found.following.get(
-                self._facts.answer_key(scope, question, [names[index] for index in indices])
-            )
+            asked = [names[index] for index in found.indices]
+            found = found.following.get(facts.answer_key(scope, found.question, asked))
         return found
 
     def keep(
@@ -136,9 +139,13 @@ class Memo:
         for (question, asked), answer in questions.answers.items():
             if not {*asked} <= {*names}:
                 return
-            indices = tuple([names.index(name) for name in asked])
-            branch = where.setdefault(step, _Branch((question, indices)))
-            if not isinstance(branch, _Branch) or branch.question != (question, indices):
+            if question in _OF_TYPE and ("type", asked) in questions.answers:
+                continue
+            own = _Branch(question, [names.index(name) for name in asked])
+            branch = where.setdefault(step, own)
+            if not isinstance(branch, _Branch):
+                return
+            if (branch.question, branch.indices) != (question, own.indices):
                 return
             where, step = branch.following, answer
         node = site.node

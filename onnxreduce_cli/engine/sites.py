@@ -91,6 +91,11 @@ class Site:
         """The values that `node` reads and its replacement does not."""
         return dropped(self.node, self.reads, self.with_graphs)
 
+    @property
+    def stays(self) -> bool:
+        """Whether the node itself is its replacement."""
+        return len(self.result) == 1 and self.result[0] is self.node
+
     def say(self, text: str) -> None:
         """Note a change, with a description that may be empty."""
         self.description = (*(self.description or ()), *([text] if text else []))

@@ -8,7 +8,7 @@ move elements unchanged accept partly known operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,21 +20,31 @@ Array = npt.NDArray[Any]
 Attributes = dict[str, Any]
 
 
-class Folded(NamedTuple):
-    """An array whose elements are known in whole or in part (`known`: bool, of the same shape)."""
+class Folded:
+    """An array whose elements are known in whole or in part.
 
-    values: Array
-    known: Array
+    Attributes:
+        values: the array.
+        constant: the same, if all of it is known; otherwise None.
+    """
+
+    __slots__ = ("_known", "constant", "values")
+
+    def __init__(self, values: Array, known: Array | None = None) -> None:
+        """Note an array, and which of its elements are known; None for all of them."""
+        self.values = values
+        self.constant = values if known is None or known.all() else None
+        self._known = known
 
     @staticmethod
     def whole(values: Array) -> Folded:
         """Return an array that is known in full."""
-        return Folded(values, np.ones(values.shape, bool))
+        return Folded(values)
 
     @property
-    def constant(self) -> Array | None:
-        """The array, if all of it is known."""
-        return self.values if self.known.all() else None
+    def known(self) -> Array:
+        """Which elements are known: bool, of the array's shape."""
+        return np.ones(self.values.shape, bool) if self._known is None else self._known
 
 
 def shape_of(dims: Dims) -> Folded:
@@ -72,7 +82,9 @@ def _move(
     move = None if unknown else mover(opset, attributes, arguments)
     if move is None:
         return None
-    return Folded(move([item.values for item in data]), move([item.known for item in data]))
+    values = move([item.values for item in data])
+    whole = all(item.constant is not None for item in data)
+    return Folded(values, None if whole else move([item.known for item in data]))
 
 
 def _compute(

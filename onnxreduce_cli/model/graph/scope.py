@@ -191,7 +191,8 @@ def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
+        if node.op_type in GRAPH_OPERATORS or node.domain not in DEFAULT_DOMAINS:
+            waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
 
 
 def scopes(model: ModelProto, *, ordered: bool = False) -> list[Scope]:

@@ -7,6 +7,7 @@ long as the model, and the result does not depend on the order of look-ups.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Hashable, Sequence
 from typing import Any
@@ -30,7 +31,7 @@ from onnxreduce_cli.model.graph.values import (
     numpy_dtype,
 )
 from onnxreduce_cli.model.types.generated import GeneratedValues
-from onnxreduce_cli.model.types.questions import Questions, answer_key, question
+from onnxreduce_cli.model.types.questions import UNNOTED, Questions, answer_key, question
 
 Array = npt.NDArray[Any]
 
@@ -171,8 +172,7 @@ class KnownConstants(ABC):
 
     def answer_key(self, scope: Scope, method: str, names: Sequence[str]) -> Hashable:
         """Return the key of the answer to a question about the model's values, and note nothing."""
-        asked: Any = getattr(type(self), method)
-        return answer_key(names[0], asked.__wrapped__(self, scope, *names))
+        return answer_key(names[0], UNNOTED[method](self, scope, *names))
 
     def _fold_given(self, scope: Scope, name: str) -> Folded | None:
         return None if self._given is None else self._given._fold(scope, name)
@@ -215,7 +215,7 @@ class KnownConstants(ABC):
             for name in node.input:
                 if (yield scope, name) is None:
                     return None
-        values = {a.name: self.calls.resolve_attribute(scope, a) for a in node.attribute}
+        values = {a.name: self.calls.resolve_attribute(scope, a) for a in node.attribute[:]}
         if any(isinstance(item, Unknown) for item in values.values()):
             return None
         if node.op_type == "Constant":
@@ -281,8 +281,8 @@ class KnownConstants(ABC):
         return None
 
     def _array(self, tensor: TensorProto) -> Array | None:
-        dims = tensor.dims
-        if len(dims) > MOST_DIMS or np.prod([float(dim) for dim in dims]) > MOST_ELEMENTS:
+        dims = tensor.dims[:]
+        if len(dims) > MOST_DIMS or math.prod(dims) > MOST_ELEMENTS:
             return None
         if tensor.data_location != TensorProto.EXTERNAL:
             return numpy_helper.to_array(tensor)
@@ -294,7 +294,7 @@ class KnownConstants(ABC):
     def _dense(self, sparse: SparseTensorProto) -> Array | None:
         values, indices = self._array(sparse.values), self._array(sparse.indices)
         dims = tuple(sparse.dims)
-        if values is None or indices is None or np.prod([float(d) for d in dims]) > MOST_ELEMENTS:
+        if values is None or indices is None or math.prod(dims) > MOST_ELEMENTS:
             return None
         dense = np.zeros(dims, numpy_dtype(sparse.values.data_type))
         where = np.unravel_index(indices, dims) if indices.ndim == 1 else tuple(indices.T)

@@ -39,9 +39,16 @@ class ModelTypes:
         self._stated = stated
         self._inference = inference
         self._unified: dict[int, Unification] = {}
+        self._known: dict[tuple[int, str], ValueType | None] = {}
 
     def type(self, owner: Scope, name: str) -> ValueType | None:
         """Return the type of a value that `owner` defines; None if it is not known."""
+        key = (id(owner), name)
+        if key not in self._known:
+            self._known[key] = self._type(owner, name)
+        return self._known[key]
+
+    def _type(self, owner: Scope, name: str) -> ValueType | None:
         declared = self._stated.type(owner, name)
         if declared is not None and declared.is_whole:
             return declared
@@ -61,6 +68,7 @@ class ModelTypes:
     def forget(self) -> None:
         """Drop the results that were computed before shape inference found more types."""
         self._unified.clear()
+        self._known.clear()
 
     def _unify(self, owner: Scope, name: str) -> ValueType | None:
         kind = self._unification(owner.root).kind(owner, name)

@@ -20,6 +20,9 @@ Question = tuple[str, tuple[str, ...]]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
+#: The methods themselves, which note nothing, by name.
+UNNOTED: dict[str, Callable[..., Any]] = {}
+
 
 class Questions:
     """Questions about values of the model that were asked in one scope, with their answers.
@@ -66,6 +69,7 @@ def array_key(name: str, array: npt.NDArray[Any] | None) -> Hashable:
 
 def question(method: _Method) -> _Method:
     """Let a method of the facts note what it is asked about values of the model, and its answer."""
+    UNNOTED[method.__name__] = method
 
     @wraps(method)
     def asked(self: Any, scope: Scope, *names: str) -> Any:
