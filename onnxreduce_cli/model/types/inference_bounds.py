@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 from onnx import (
     AttributeProto,
     FunctionProto,
@@ -18,7 +19,6 @@ from onnx import (
     NodeProto,
     TensorProto,
     TypeProto,
-    numpy_helper,
 )
 
 from onnxreduce_cli.model.gate.attribute_ranges import range_problem
@@ -66,22 +66,25 @@ def may_take_much(model: ModelProto) -> bool:
     nodes = list(with_inner(model.graph.node))
     for function in model.functions:
         nodes += with_inner(function.node)
-    op_types = {node.op_type for node in nodes}
+    by_type: dict[str, list[NodeProto]] = {}
+    for node in nodes:
+        by_type.setdefault(node.op_type, []).append(node)
     imports = [*model.opset_import, *(i for item in model.functions for i in item.opset_import)]
     first_ml = any(entry.domain == "ai.onnx.ml" and entry.version == 1 for entry in imports)
-    if not op_types.isdisjoint(_ENDING_ML_1 if first_ml else _ENDING):
+    if not by_type.keys().isdisjoint(_ENDING_ML_1 if first_ml else _ENDING):
         return True
-    if any(_may_end(node) for node in nodes if node.op_type in _ENDING_ATTRIBUTES):
+    if any(_may_end(node) for name in _ENDING_ATTRIBUTES for node in by_type.get(name, ())):
         return True
     graphs = [model.graph]
-    if not GRAPH_OPERATORS.isdisjoint(op_types):
+    if not GRAPH_OPERATORS.isdisjoint(by_type):
         graphs += [graph for node in nodes for _, graph in subgraphs(node)]
-    constants = _constants(graphs, nodes)
+    constants = _constants(graphs, by_type.get("Constant", ()))
     # A value may become a list of as many elements as the product of its dimensions.
-    size = math.prod if _flattens(nodes, constants) else max
+    size = math.prod if _flattens(by_type, constants) else max
     if any(size(dims) > _MOST for dims in _declared(model, graphs)):
         return True
-    if any(size(sizes) > _MOST for sizes in _stated(nodes, constants)):
+    sized = [node for name in _SIZED for node in by_type.get(name, ())]
+    if any(size(sizes) > _MOST for sizes in _stated(sized, constants)):
         return True
     bounds = _Bounds(model.functions)
     bounds.enter(model.graph)
@@ -121,16 +124,16 @@ def _dims(declared: TypeProto) -> list[int]:
 def _constants(
     graphs: Iterable[GraphProto], nodes: Iterable[NodeProto]
 ) -> Mapping[str, Sequence[int]]:
-    """Return the lists of few integers that a model stores, by name."""
+    """Return the lists of few integers that a model stores, by name; `nodes` are its Constants."""
     found = {}
     for graph in graphs:
         for tensor in graph.initializer:
             if tensor.data_type == TensorProto.INT64:
                 found[tensor.name] = _integers(tensor)
     for node in nodes:
-        if node.op_type == "Constant":
-            for attribute in node.attribute:
-                found.update((name, _numbers(attribute)) for name in node.output)
+        for attribute in node.attribute[:]:
+            numbers = _numbers(attribute)
+            found.update((name, numbers) for name in node.output[:])
     return found
 
 
@@ -147,38 +150,34 @@ def _integers(tensor: TensorProto) -> Sequence[int]:
     """Return the integers of a tensor; empty if they are many, or not stored in the model."""
     if tensor.data_type != TensorProto.INT64 or math.prod(tensor.dims) > _FEW:
         return ()
-    if tensor.data_location == TensorProto.EXTERNAL or not (tensor.raw_data or tensor.int64_data):
+    if tensor.data_location == TensorProto.EXTERNAL:
         return ()
-    return [int(number) for number in numpy_helper.to_array(tensor).reshape(-1)]
+    numbers: list[int] = np.frombuffer(tensor.raw_data, "<i8").tolist()
+    return numbers or tensor.int64_data[:]
 
 
 def _stated(
     nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]
 ) -> Iterator[list[int]]:
-    """Yield the sizes that constants and attributes state for outputs of nodes."""
+    """Yield the sizes that constants and attributes state for outputs of `_SIZED` nodes."""
     for node in nodes:
-        if node.op_type in _SIZED:
-            lists = [constants.get(name, ()) for name in node.input]
-            lists += map(_numbers, node.attribute)
-            for numbers in lists:
-                yield [max(number, 1) for number in numbers] or [1]
+        lists = [constants.get(name, ()) for name in node.input[:]]
+        lists += map(_numbers, node.attribute[:])
+        for numbers in lists:
+            yield [max(number, 1) for number in numbers] or [1]
 
 
-def _flattens(nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]) -> bool:
+def _flattens(
+    by_type: Mapping[str, Sequence[NodeProto]], constants: Mapping[str, Sequence[int]]
+) -> bool:
     """Return whether a node may reshape a tensor to a list."""
     joined = {
-        name
-        for node in nodes
-        if node.op_type == "Concat" and len(node.input) > 1
-        for name in node.output
+        name for node in by_type.get("Concat", ()) if len(node.input) > 1 for name in node.output
     }
-    for node in nodes:
-        if node.op_type == "Reshape":
-            sizes = node.input[1] if len(node.input) > 1 else ""
-            if sizes in joined:
-                continue
-            if len(constants.get(sizes) or _shape_attribute(node)) < 2:
-                return True
+    for node in by_type.get("Reshape", ()):
+        sizes = node.input[1] if len(node.input) > 1 else ""
+        if sizes not in joined and len(constants.get(sizes) or _shape_attribute(node)) < 2:
+            return True
     return False
 
 

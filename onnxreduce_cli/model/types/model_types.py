@@ -43,7 +43,8 @@ class ModelTypes:
 
     def type(self, owner: Scope, name: str) -> ValueType | None:
         """Return the type of a value that `owner` defines; None if it is not known."""
-        key = (id(owner), name)
+        # A `Value` is a string that refers to the facts, and would keep them in memory.
+        key = (id(owner), str(name))
         if key not in self._known:
             self._known[key] = self._type(owner, name)
         return self._known[key]

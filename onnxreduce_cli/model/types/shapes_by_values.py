@@ -93,10 +93,12 @@ class StatedShapes:
             return False
         if not is_default(node.domain):
             return self._state_shapes(node)
+        if self._shape_is_known(node):
+            return False
         if self._join_groups(node, copied):
             return True
         found = self._state_shapes(node)
-        if node.op_type in SHAPED_BY_VALUES and not self._shape_is_known(node):
+        if node.op_type in SHAPED_BY_VALUES:
             found |= self._state_inputs(node, copied)
         return found
 
