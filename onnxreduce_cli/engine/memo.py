@@ -159,7 +159,12 @@ class Memo:
         Raises:
             Blocked: the other is blocked.
         """
-        other = kept.site
+        other, known = kept.site, kept.site.lookups
+        site.is_of_finite, site.is_sound, site.equal = other.is_of_finite, True, other
+        if other.stays and not other.is_reported:
+            site.result = [site.node]
+            site.lookups.note(types=known.types, more=known.more)
+            return
         fresh = {name: workspace.names.fresh(f"{site.base}_{hint}") for hint, name in kept.fresh}
         names = dict(zip(kept.names, _names(site.node), strict=True)) | fresh
         site.result = [*_repeated(kept, site.node, names, workspace.drafts)]
@@ -170,8 +175,6 @@ class Memo:
             other.warnings,
             other.avoided,
         )
-        site.is_of_finite, site.is_sound, site.equal = other.is_of_finite, True, other
-        known = other.lookups
         site.lookups.note(
             *(names.get(name, name) for name in known.constants), types=known.types, more=known.more
         )

@@ -244,7 +244,7 @@ class SitePlan:
         finally:
             # Steps trust the facts that they look up: if these are wrong, so is the result.
             self.soundness.refuse_contradictions(site)
-        if site.blocked is not None or site.description is not None or site.warnings:
+        if site.is_reported:
             self.sites.append(site)
 
     def _block_missing_constants(self) -> dict[int, Sequence[NodeProto]]:

@@ -96,6 +96,12 @@ class Site:
         """Whether the node itself is its replacement."""
         return len(self.result) == 1 and self.result[0] is self.node
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether there is anything to say of the node."""
+        changed = self.description is not None or bool(self.warnings)
+        return changed or self.blocked is not None
+
     def say(self, text: str) -> None:
         """Note a change, with a description that may be empty."""
         self.description = (*(self.description or ()), *([text] if text else []))

@@ -14,7 +14,6 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import Scope
-from onnxreduce_cli.model.graph.values import kind_of
 from onnxreduce_cli.model.types.facts import Facts
 
 #: Before this opset Reshape's inference gives no rank if the shape is computed.
@@ -87,8 +86,7 @@ def types_to_state(
     for scope in concerned:
         graph, down = scope.container, target < (scope.opset or 0)
         assert isinstance(graph, GraphProto)
-        infos = (*graph.input, *graph.value_info, *graph.output)
-        stated = {info.name for info in infos if kind_of(info.type)}
+        stated = {*scope.declared}
         nodes = [
             node
             for op_type, source in zip(scope.op_types, scope.nodes if lacking else (), strict=False)
