@@ -251,16 +251,16 @@ class _Checker:
                 break
         problems = list(_problems(report))
         if problems:
-            raise self._failure("the result is not the same function", listed(problems))
+            raise self._failure("the result is not the same function", _first(problems))
         differences = list(_differences(report))
         if differences and self._changes.rounds and report.in_double is not False:
             self.warnings += report.warnings
             self.warnings.append(
-                f"{self._changes.names}: {listed(differences)}, which is more than the new dtype "
+                f"{self._changes.names}: {_first(differences)}, which is more than the new dtype "
                 "explains by itself; see on real data: --verify -i NAME=FILE.npy"
             )
         elif differences:
-            raise self._failure("the result does not compute the same", listed(differences))
+            raise self._failure("the result does not compute the same", _first(differences))
         elif _agreed(report):
             self.uncompared = "ONNX Runtime and the NumPy executor do not agree on it"
         else:
@@ -279,6 +279,12 @@ class _Checker:
             "--no-check converts all the same",
         ]
         return CheckError(lines, "")
+
+
+def _first(found: Sequence[str]) -> str:
+    """Return the first of several findings, whole, and how many others there are."""
+    others = len(found) - 1
+    return f"{found[0]} (and {count(others, 'other difference')})" if others else found[0]
 
 
 def _loading_error(source: ModelSource) -> CannotRunError | None:

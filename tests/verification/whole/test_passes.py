@@ -99,7 +99,7 @@ def test_a_result_that_computes_another_thing_is_refused(
     source = model(text)
     for in_place in (False, True):
         given = model(text)
-        with pytest.raises(CheckError, match=r"does not compute the same.*output 'y' differs"):
+        with pytest.raises(CheckError, match=r"the same.*output 'y' differs[^[]* elements? differ"):
             onnxreduce_cli.convert(given, in_place=in_place, **options)
         assert given == source
     assert onnxreduce_cli.convert(given, check=False, **options) != source
