@@ -163,8 +163,11 @@ class Avoidance:
         return NotTaken(reason, lacking.advice, lacking.operators)
 
     def _needs(self, lacking: NotTaken) -> str:
+        answers = (self._runtime.answer("", name, self._opset) for name in lacking.operators)
+        never = any(answer.value == "not taken" for answer in answers)
+        which = "which" if never else "of dtypes or in a form that"
         return (
-            f"; what it can be written in needs {', '.join(lacking.operators)}, which "
+            f"; what it can be written in needs {', '.join(lacking.operators)}, {which} "
             f"{self.label} does not take either"
         )
 
