@@ -106,7 +106,8 @@ def _load(path: Path) -> Any:
         with found:
             return {name: found[name] for name in found.files}
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InputError(f"{path} cannot be read: {why}") from error
 
 
 def _as_declared(name: str, value: Array, declared: TypeProto) -> Any:

@@ -79,7 +79,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     cases = [
         (["x"], None, "name=file.npy"),
         ([f"q0={tmp_path}/x.npy"], None, "no input 'q0'"),
-        ([f"x={tmp_path}/none.npy"], None, "cannot be read"),
+        ([f"x={tmp_path}/none.npy"], None, "none.npy cannot be read: No such file or directory"),
         ([f"x={tmp_path}/bad.npy"], None, "cannot be read"),
         ([f"s={tmp_path}/x.npy"], None, "dtype"),
         ([f"q={tmp_path}/x.npy"], None, "no tensor"),
