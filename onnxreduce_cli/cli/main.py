@@ -6,7 +6,6 @@ Nothing heavy is imported before a subcommand runs.
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -93,6 +92,8 @@ class _Group(click.Group):
             if args[0] in _MEANT:
                 meant = f"It is here: onnxreduce {_MEANT[args[0]]}"
             elif os.path.exists(args[0]) or args[0].endswith(".onnx"):
+                import shlex
+
                 meant = f"A command comes before a model: onnxreduce convert {shlex.join(args)}"
             refused = click.UsageError(f"{error.message} {meant}", ctx)
             raise _refused(refused, args) from None
