@@ -27,11 +27,11 @@ def whole() -> ModelProto:
     g (float[N,3] x) => (float[N,m] y) <float[3] w = {1, 2, 3}, float[3] v = {1, 2, 3}> {
         [made] a = local.F<alpha = 1.0>(x)
         b = Mul(a, w)
-        [reduced] d = ReduceL1<keepdims = 1>(b)
+        [reduced] d = ReduceMean<keepdims = 1>(b)
         y = Add(d, v)
     }
     <domain: "local", opset_import: ["" : 18], doc_string: "said">
-    F <alpha> (p) => (q) { t = ThresholdedRelu<alpha: float = @alpha>(p) q = Abs(t) }""")
+    F <alpha> (p) => (q) { t = LeakyRelu<alpha: float = @alpha>(p) q = Sin(t) }""")
     graph, entry = found.graph, StringStringEntryProto(key="key", value="value")
     graph.value_info.append(helper.make_tensor_value_info("d", 1, ["N", None]))
     annotation = graph.quantization_annotation.add(tensor_name="a")
