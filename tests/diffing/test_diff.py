@@ -110,7 +110,7 @@ def assert_planned(found: Diff, plan: Plan) -> None:
 
 HALVES = """<ir_version: 8, opset_import: ["" : 18]>
     g (float16[N,2] x, float16[N,2] u, bool c) => (float16[N,2] y, float16[N,2] z, float[N,2] f)
-    <int64[1] axes = {1}> {
+    <int64[1] axes = {1}, int64 one = {1}> {
         [a] y = Relu(x)
         [b] w = ReduceMax<keepdims = 1>(y, axes)
         [c] z = If(c) <
@@ -119,7 +119,7 @@ HALVES = """<ir_version: 8, opset_import: ["" : 18]>
         >
         [g] f = Cast<to = 1>(x)
         [s] s = Shape(x)
-        [h] n = Gather(s, axes)
+        [h] n = Gather(s, one)
     }"""
 
 
