@@ -87,7 +87,7 @@ def test_a_cast_below_opset_6_states_its_dtype_as_text() -> None:
             "io_dtypes={'id': 'int32'}: the model has no input or output 'id'; did you mean ids?; "
             "its inputs: 'ids', 'x'; its outputs: 'y', 'best'",
         ),
-        (TEXT, {"ids": "int23"}, "there is no dtype 'int23'; did you mean int2"),
+        (TEXT, {"ids": "inte64"}, "there is no dtype 'inte64'; did you mean int64"),
         (TEXT, {"x": "string"}, "Cast-17 does not lead from string to float"),
         (TEXT, {"y": "float8e4m3fn"}, "Cast-17 does not lead from float to float8e4m3fn"),
         (
