@@ -185,8 +185,9 @@ class Memo:
 def _written(made: NodeProto, first: NodeProto) -> _Written:
     """Return a node that was written for another, in the form in which it is repeated."""
     of_node = []
-    if made.HasField("doc_string") and made.doc_string == first.doc_string:
-        of_node.append("doc_string")
+    # A step may write an empty text where the other has none.
+    if first.HasField("doc_string") and made.HasField("doc_string"):
+        of_node += ["doc_string"] if made.doc_string == first.doc_string else []
     if made.metadata_props and made.metadata_props == first.metadata_props:
         of_node.append("metadata_props")
     rest = NodeProto()

@@ -300,3 +300,8 @@ def test_questions_about_another_scope_are_not_noted_as_the_nodes_own() -> None:
     assert own.complete
     own.note(other, "type", ("x",), None)  # type: ignore[arg-type]
     assert not own.complete
+
+
+def test_an_empty_text_that_a_step_writes_is_repeated() -> None:
+    path = Path(__file__).parents[1] / "data" / "quantized" / "mobilenet_fused.onnx"
+    same_without_memo(onnx.load(path), 9, Options(emulate=True))
