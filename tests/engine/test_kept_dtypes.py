@@ -79,7 +79,9 @@ def test_casts_of_the_model_lead_to_what_is_kept_and_from_it() -> None:
     assert op_types(result) == ["Cast", "Mul", "Cast", "Add"]
     # Beyond float16, whose neighbours are 32 apart here.
     feeds = {"a": np.array([123457, 40001]), "x": np.zeros(2, np.float16)}
-    assert run(result, feeds)["y"].tolist() == [float(np.float32(a) ** 2) for a in feeds["a"]]
+    assert run(result, feeds)["y"].tolist() == [
+        float(np.float32(a) * np.float32(a)) for a in feeds["a"]
+    ]
     assert onnxreduce_cli.convert(result, keep_dtype=["kept"], **HALF) == result
 
 
@@ -249,7 +251,11 @@ def test_operators_of_ai_onnx_ml_take_what_their_definitions_name() -> None:
     ("name", "kept"),
     [
         ("cnn_static", "1 QLinearMul (com.microsoft), 1 QLinearAdd (com.microsoft)"),
-        ("mobilenet_fused", "2 DynamicQuantizeMatMul (com.microsoft)"),
+        pytest.param(
+            "mobilenet_fused",
+            "2 DynamicQuantizeMatMul (com.microsoft)",
+            marks=pytest.mark.newest,  # ONNX Runtime 1.23 has no ConvInteger of int8.
+        ),
         ("resnet_static", "1 QLinearAdd (com.microsoft), 1 QGemm (com.microsoft)"),
     ],
 )
