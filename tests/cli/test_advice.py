@@ -36,6 +36,8 @@ MODELS = {
         g (float[2,3] x) => (float[2,1] y) { y = local.F(x) }
         <domain: "local", opset_import: ["" : 18]>
         F (a) => (b) { i = Constant<value_ints = [1]>() b = ReduceMean(a, i) }""",
+    "microsoft.onnx": """<ir_version: 8, opset_import: ["" : 18, "com.microsoft" : 1]>
+        g (float[2,2] x) => (float[2,2] y) { m = com.microsoft.FusedMatMul(x, x) y = Relu(m) }""",
     "newer.onnx": """<ir_version: 14, opset_import: ["" : 18]>
         g (float[2] x) => (float[2] y) { y = Relu(x) }""",
     "own.onnx": """<ir_version: 8, opset_import: ["other" : 1]>
@@ -147,6 +149,11 @@ CASES = [
         "convert mean.onnx other.onnx --opset 13 --resume",
         "--out-dir DIR",
         (("DIR", "out"),),
+    ),
+    Case(
+        "--expand com.microsoft writes out those that it can",
+        "convert microsoft.onnx --opset 13 --dry-run",
+        "--expand com.microsoft",
     ),
     Case(
         "--in-place and --out-dir exclude each other",
