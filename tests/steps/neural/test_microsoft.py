@@ -272,9 +272,10 @@ def test_attention_of_sizes_at_run_time(shape: tuple[int, ...], unidirectional: 
     [
         (MULTI, "lengths"),
         (MULTI, "lengths and starts for GPUs"),
-        (ATTENTION, "lengths"),
-        (ATTENTION, "lengths and starts"),
-        (ATTENTION, "lengths and starts for GPUs"),
+        # ONNX Runtime 1.23 gives other numbers for some of the lengths that are drawn.
+        pytest.param(ATTENTION, "lengths", marks=pytest.mark.newest),
+        pytest.param(ATTENTION, "lengths and starts", marks=pytest.mark.newest),
+        pytest.param(ATTENTION, "lengths and starts for GPUs", marks=pytest.mark.newest),
     ],
 )
 def test_lengths_of_a_batch_at_run_time(op_type: str, form: str) -> None:

@@ -66,7 +66,9 @@ def test_many_slices(case: tuple[Any, int, dict[str, int]]) -> None:
 def test_a_product_of_what_is_finite(case: tuple[Any, int, dict[str, int]]) -> None:
     x, axis, flags = case
     x = np.where(np.isfinite(x), x, 0) if x.dtype.kind == "f" else x
-    result = converts(summed(x, axis, **flags), 14, {"x": x}, exact=True, allow_ops=PRODUCT)
+    # ONNX Runtime 1.23 refuses to multiply nothing by a matrix.
+    options = {"exact": True, "in_numpy": not x.size, "allow_ops": PRODUCT}
+    result = converts(summed(x, axis, **flags), 14, {"x": x}, **options)
     assert {*op_types(result)} <= {*PRODUCT}
 
 
