@@ -73,6 +73,7 @@ def test_a_model_nested_deep_is_converted(levels: int, tmp_path: Path) -> None:
     assert "ReduceMean: axes [1] → attribute: reduce in if0.then_branch" in shown_in_lines
 
 
+@pytest.mark.newest  # ONNX Runtime 1.23 takes twice as long to load each graph within another.
 def test_a_deep_model_computes_the_same() -> None:
     found = ModelProto.FromString(nested(32))
     there = onnxreduce_cli.convert(found, 18)
