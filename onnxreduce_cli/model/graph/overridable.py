@@ -6,7 +6,7 @@ model without these defaults, and a stated shape that may follow from a default 
 of what is inferred without it.
 
 The same goes for what follows from sizes that onnx and runtimes count otherwise; see
-`model.graph.pool_sizes` and `model.graph.scaled_sizes`.
+`model.graph.miscounted_sizes` and `model.graph.scaled_sizes`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 from onnxreduce_cli.model.graph.calls import Calls
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS
-from onnxreduce_cli.model.graph.pool_sizes import has_miscounted_pool, is_miscounted
+from onnxreduce_cli.model.graph.miscounted_sizes import has_miscounted_pool, is_miscounted
 from onnxreduce_cli.model.graph.scaled_sizes import has_uneven_scales, scales_in
 from onnxreduce_cli.model.graph.scope import Scope, function_scopes
 from onnxreduce_cli.model.graph.values import ValueType

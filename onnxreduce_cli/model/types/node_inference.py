@@ -13,7 +13,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.gate import attribute_ranges
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.pool_sizes import is_miscounted, rounded_down
+from onnxreduce_cli.model.graph.miscounted_sizes import is_miscounted, rounded_down
 from onnxreduce_cli.model.graph.scaled_sizes import scaled_dims, scales_in, uneven_scales
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.model.graph.values import ValueType, common_type, from_proto, tensor_type

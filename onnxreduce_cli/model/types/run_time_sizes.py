@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from onnx import GraphProto, ModelProto, helper
 
 from onnxreduce_cli.model.graph.domains import UNKNOWN_DOMAIN
-from onnxreduce_cli.model.graph.pool_sizes import round_pools_down
+from onnxreduce_cli.model.graph.miscounted_sizes import round_pools_down
 from onnxreduce_cli.model.graph.scaled_sizes import (
     RESIZED_BY_SCALES,
     has_uneven_scales,

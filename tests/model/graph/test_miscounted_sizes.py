@@ -9,7 +9,7 @@ import onnxruntime as ort
 import pytest
 
 import onnxreduce_cli
-from onnxreduce_cli.model.graph.pool_sizes import round_pools_down
+from onnxreduce_cli.model.graph.miscounted_sizes import round_pools_down
 from tests.model.types.known import facts_of
 from tests.support import assert_same, model, run, run_ort
 
