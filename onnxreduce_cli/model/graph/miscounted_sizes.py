@@ -35,7 +35,7 @@ _ANY_ORDER = 11
 _SAME = ("SAME_UPPER", "SAME_LOWER")
 
 
-def rounded_down(node: NodeProto, opset: int) -> NodeProto | None:
+def corrected(node: NodeProto, opset: int) -> NodeProto | None:
     """Return a node of which onnx infers the sizes that runtimes give a node; None for none.
 
     That is the node itself where onnx infers the same of it, and where it is another operator.
@@ -93,10 +93,10 @@ def _changed(node: NodeProto, *dropped: str, **values: Any) -> NodeProto:
 
 def is_miscounted(node: NodeProto, opset: int) -> bool:
     """Return whether a node is one of which onnx may infer other sizes than runtimes give."""
-    return rounded_down(node, opset) is not node
+    return corrected(node, opset) is not node
 
 
-def has_miscounted_pool(scope: Scope) -> bool:
+def has_miscounted(scope: Scope) -> bool:
     """Return whether a scope has a node of which onnx may infer other sizes than runtimes give."""
     return not _MISCOUNTED.isdisjoint(scope.op_types) and any(
         is_miscounted(node, scope.opset or 0) for node in scope.nodes
@@ -160,7 +160,7 @@ def _ends_if_dilated(values: Mapping[str, Any]) -> list[int] | None:
     return ends
 
 
-def round_pools_down(model: ModelProto) -> None:
+def correct_sizes(model: ModelProto) -> None:
     """Replace the nodes of which onnx infers other sizes than runtimes give, in place.
 
     Args:
@@ -171,10 +171,10 @@ def round_pools_down(model: ModelProto) -> None:
     for owner in owners:
         opset = default_opset(owner) or 0
         unknown = False
-        for node in _pools(owner):
+        for node in _may_be_miscounted(owner):
             if (node.domain, node.op_type) in functions:
                 continue
-            counted = rounded_down(node, opset)
+            counted = corrected(node, opset)
             if counted is None:
                 node.domain, unknown = UNKNOWN_DOMAIN, True
             elif counted is not node:
@@ -183,7 +183,7 @@ def round_pools_down(model: ModelProto) -> None:
             owner.opset_import.add(domain=UNKNOWN_DOMAIN, version=1)
 
 
-def _pools(owner: ModelProto | FunctionProto) -> Iterator[NodeProto]:
+def _may_be_miscounted(owner: ModelProto | FunctionProto) -> Iterator[NodeProto]:
     nodes = owner.node if isinstance(owner, FunctionProto) else owner.graph.node
     looked_at = _MISCOUNTED | GRAPH_OPERATORS
     for node in with_inner(node for node in nodes if node.op_type in looked_at):

@@ -20,7 +20,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 from onnxreduce_cli.model.graph.calls import Calls
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS
-from onnxreduce_cli.model.graph.miscounted_sizes import has_miscounted_pool, is_miscounted
+from onnxreduce_cli.model.graph.miscounted_sizes import has_miscounted, is_miscounted
 from onnxreduce_cli.model.graph.scaled_sizes import has_uneven_scales, scales_in
 from onnxreduce_cli.model.graph.scope import Scope, function_scopes
 from onnxreduce_cli.model.graph.values import ValueType
@@ -75,7 +75,7 @@ DECIDING |= {
 
 def has_miscounted_sizes(scope: Scope) -> bool:
     """Return whether onnx may infer other sizes than runtimes give of a node in a scope."""
-    return has_miscounted_pool(scope) or has_uneven_scales(scope)
+    return has_miscounted(scope) or has_uneven_scales(scope)
 
 
 def overridable(model: ModelProto) -> frozenset[str]:

@@ -13,7 +13,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.gate import attribute_ranges
 from onnxreduce_cli.model.graph import attributes
 from onnxreduce_cli.model.graph.domains import is_default
-from onnxreduce_cli.model.graph.miscounted_sizes import is_miscounted, rounded_down
+from onnxreduce_cli.model.graph.miscounted_sizes import corrected, is_miscounted
 from onnxreduce_cli.model.graph.scaled_sizes import scaled_dims, scales_in, uneven_scales
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.model.graph.values import ValueType, common_type, from_proto, tensor_type
@@ -353,7 +353,7 @@ def _infer(
     node: NodeProto, inputs: Sequence[Input], opset: int, ir_version: int
 ) -> dict[str, ValueType]:
     """Return the inferred types of a node's outputs; see `infer_from`."""
-    counted = rounded_down(node, opset)
+    counted = corrected(node, opset)
     if counted is None:
         return {}
     types, constants, arrays = {}, {}, {}

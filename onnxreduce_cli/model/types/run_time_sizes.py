@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from onnx import GraphProto, ModelProto, helper
 
 from onnxreduce_cli.model.graph.domains import UNKNOWN_DOMAIN
-from onnxreduce_cli.model.graph.miscounted_sizes import round_pools_down
+from onnxreduce_cli.model.graph.miscounted_sizes import correct_sizes
 from onnxreduce_cli.model.graph.scaled_sizes import (
     RESIZED_BY_SCALES,
     has_uneven_scales,
@@ -31,7 +31,7 @@ def infer_run_time_shapes(model: ModelProto, *, data_prop: bool) -> ModelProto |
             infers other sizes.
         data_prop: whether lists of sizes are computed too.
     """
-    round_pools_down(model)
+    correct_sizes(model)
     inferred = infer_shapes(model, data_prop=data_prop)
     relevant = RESIZED_BY_SCALES | GRAPH_OPERATORS
     nodes = with_inner(node for node in model.graph.node if node.op_type in relevant)

@@ -9,7 +9,7 @@ import onnxruntime as ort
 import pytest
 
 import onnxreduce_cli
-from onnxreduce_cli.model.graph.miscounted_sizes import round_pools_down
+from onnxreduce_cli.model.graph.miscounted_sizes import correct_sizes
 from tests.model.types.known import facts_of
 from tests.support import assert_same, model, run, run_ort
 
@@ -94,7 +94,7 @@ def test_no_other_pool_is_replaced() -> None:
             g (float[1,2,6] x) => (float[?,?,?] y) {{
                 y = MaxPool<kernel_shape = [2], strides = [2]{attributes}>(x) }}""")
         copy = onnx.ModelProto.FromString(source.SerializeToString())
-        round_pools_down(copy)
+        correct_sizes(copy)
         assert copy == source
 
 
