@@ -8,7 +8,7 @@ boundary affects is left as it is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -196,24 +196,12 @@ class Conversion:
 
     def nodes_after(self) -> Iterator[NodeFacts]:
         """Yield the nodes of the default domain that the converted model will have, with facts."""
-        for scope, node in self._nodes_after():
+        for scope, node in self.all_nodes_after():
             if is_default(node.domain):
                 workspace = self._plan.converter.workspace(scope)
                 yield NodeFacts(node, scope, self.target, workspace, Lookups())
 
-    def foreign_operators_after(self) -> Collection[tuple[str, str, int]]:
-        """Return the operators of other domains that the converted model will have, each once.
-
-        Each has its domain, its name, and the version of the domain that the model imports.
-        """
-        imports = {entry.domain: entry.version for entry in self.model.opset_import}
-        return dict.fromkeys(
-            (node.domain, node.op_type, imports.get(node.domain, 0))
-            for _, node in self._nodes_after()
-            if not is_default(node.domain)
-        )
-
-    def _nodes_after(self) -> Iterator[tuple[Scope, NodeProto]]:
+    def all_nodes_after(self) -> Iterator[tuple[Scope, NodeProto]]:
         """Yield the nodes that the converted model will have, but for calls of its functions."""
         plan, calls = self._plan, self.facts.calls
         changed = [site for site in plan.sites if site.blocked is None]

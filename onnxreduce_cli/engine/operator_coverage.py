@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from onnx import NodeProto
+
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.description import OperatorCoverage
 from onnxreduce_cli.model.graph.domains import is_default
@@ -67,15 +69,22 @@ def _of_value(value: str, answers: dict[str, list[Answer]]) -> tuple[str, ...]:
     return tuple(sorted(name for name, found in answers.items() if found[-1].value == value))
 
 
-def operators_of_other_domains(facts: Facts) -> Collection[tuple[str, str, int]]:
+def operators_of_other_domains(
+    facts: Facts, nodes: Iterable[NodeProto] | None = None
+) -> Collection[tuple[str, str, int]]:
     """Return the operators of other domains that are no functions of the model, each once.
 
     Each has its domain, its name, and the version of the domain that the model imports.
+
+    Args:
+        facts: the facts of the model.
+        nodes: the nodes that it will have; by default those that it has.
     """
+    if nodes is None:
+        nodes = (node for scope in facts.scopes for node in scope.nodes)
     imports = {entry.domain: entry.version for entry in facts.model.opset_import}
     return dict.fromkeys(
         (node.domain, node.op_type, imports.get(node.domain, 0))
-        for scope in facts.scopes
-        for node in scope.nodes
+        for node in nodes
         if not is_default(node.domain) and facts.calls.function_of(node) is None
     )

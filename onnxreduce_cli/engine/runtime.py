@@ -12,7 +12,7 @@ from onnx import ModelProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.conversion_request import ConversionRequest
-from onnxreduce_cli.engine.operator_coverage import operator_coverage
+from onnxreduce_cli.engine.operator_coverage import operator_coverage, operators_of_other_domains
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, imported_version
@@ -93,7 +93,7 @@ def plan_for_runtime(model: ModelProto, options: Options, base_dir: str = "") ->
         found.coverage = operator_coverage(
             runtime,
             found.nodes_after(),
-            found.foreign_operators_after(),
+            operators_of_other_domains(found.facts, (node for _, node in found.all_nodes_after())),
             found.target,
             problems,
         )
