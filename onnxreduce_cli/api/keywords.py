@@ -126,7 +126,7 @@ def with_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Paramet
             return function(*args, **kwargs)
         except TypeError as error:
             unknown = _UNKNOWN.search(str(error))
-            if unknown is None:
+            if unknown is None or unknown[1] not in kwargs:
                 raise
             name = unknown[1]
             known = [*signature(function).parameters, *Options.__dataclass_fields__]
