@@ -103,11 +103,12 @@ class Memo:
             return None
         inputs, outputs = node.input[:], node.output[:]
         names = inputs + outputs
+        indices = _indices(names)
         return (
             id(scope),
             (node.domain, op_type, node.overload, opset, len(inputs)),
             tuple(texts),
-            tuple([names.index(name) if name else -1 for name in names]),
+            tuple([indices[name] if name else -1 for name in names]),
             tuple([name in scope.outputs for name in outputs]),
             (node.HasField("name"), bool(node.name)),
             (node.HasField("doc_string"), bool(node.metadata_props)),
@@ -135,13 +136,14 @@ class Memo:
         if not questions.complete or not _is_whole(site, workspace, questions):
             return
         names = _names(site.node)
+        indices = _indices(names)
         where, step = self._first, key
         for (question, asked), answer in questions.answers.items():
-            if not {*asked} <= {*names}:
+            if not indices.keys() >= {*asked}:
                 return
             if question in _OF_TYPE and ("type", asked) in questions.answers:
                 continue
-            own = _Branch(question, [names.index(name) for name in asked])
+            own = _Branch(question, [indices[name] for name in asked])
             branch = where.setdefault(step, own)
             if not isinstance(branch, _Branch):
                 return
@@ -255,3 +257,8 @@ def _is_whole(site: Site, workspace: Workspace, questions: Questions) -> bool:
 
 def _names(node: NodeProto) -> list[str]:
     return node.input[:] + node.output[:]
+
+
+def _indices(names: Sequence[str]) -> dict[str, int]:
+    """Return the first index of each name: a node may have thousands."""
+    return dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))

@@ -475,9 +475,10 @@ class NodeConverter:
         """
         nodes: list[NodeProto] = []
         refused: list[NotTaken] = []
+        beside = [item.node for item in items]
         for item in items:
             try:
-                nodes += self._at_target(site, scope, item, [other.node for other in items])
+                nodes += self._at_target(site, scope, item, beside)
             except NotTaken as error:
                 if self._request.first_refusal:
                     raise
