@@ -269,8 +269,11 @@ class Drawer:
     def _rank(self, name: str, rank: int) -> int:
         """Return the rank of an input of unknown rank: `rank`, or the nearest that is allowed."""
         if rank not in self._nearest:
+            # There are none where all tensors of unknown rank are in sequences.
             self._nearest[rank] = min(
-                self._ranks, key=lambda ranks: sum(abs(one - rank) for one in ranks.values())
+                self._ranks,
+                key=lambda ranks: sum(abs(one - rank) for one in ranks.values()),
+                default={},
             )
         return self._nearest[rank].get(name, rank)
 

@@ -277,6 +277,18 @@ def test_an_unknown_rank_is_tried() -> None:
     assert len(report.trials[0].shapes["x"] or ()) == 2
 
 
+@pytest.mark.parametrize("kind", ["sequence_type", "optional_type"])
+def test_tensors_of_unknown_rank_in_sequences_and_optionals(kind: str) -> None:
+    found = source("g (float[N] x) => (float[N] y) { y = Identity(x) }", 16)
+    inner = TypeProto()
+    inner.tensor_type.elem_type = TensorProto.FLOAT
+    getattr(found.graph.input[0].type, kind).elem_type.CopyFrom(inner)
+    value = drawn(found)["x"]
+    tensors = value if kind == "sequence_type" else [value]
+    assert tensors
+    assert all(tensor.dtype == np.float32 and tensor.ndim == 2 for tensor in tensors)
+
+
 def test_drawing_is_deterministic() -> None:
     first, second = drawn(source(TWO)), drawn(source(TWO))
     assert all(np.array_equal(first[name], second[name]) for name in first)
