@@ -28,6 +28,9 @@ _MEMBER = len(_MODES)
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
+#: Those that ONNX Runtime takes for each other in TreeEnsemble, as it numbers them otherwise.
+_SWAPPED = frozenset({"SOFTMAX", "LOGISTIC"})
+
 #: How many nodes trees may get: those that share branches, and sets of members, are written out.
 _MOST_NODES = 1 << 20
 
@@ -145,7 +148,8 @@ class _Nodes:
     "TreeEnsemble",
     5,
     "becomes TreeEnsembleRegressor, sets of members comparisons with each",
-    blocks="its input is double or float16",
+    blocks="its input is double or float16, or several scores are transformed by SOFTMAX or "
+    "LOGISTIC",
 )
 def as_regressor(context: Context) -> None:
     """Each interior node and each leaf becomes a node of a tree with a number of its own."""
@@ -155,6 +159,8 @@ def as_regressor(context: Context) -> None:
             _STAY_AT_5,
             dtype_of=context.node.input[0],
         )
+    post_transform = _word(context, "post_transform", 0, _TRANSFORMS)
+    _check_transform(context, post_transform, _STAY_AT_5)
     made, ensemble = _Nodes(), _Ensemble(context)
     for tree, root in enumerate(context.value("tree_roots")):
         _write_tree(ensemble, made, tree, root)
@@ -162,7 +168,7 @@ def as_regressor(context: Context) -> None:
         "TreeEnsembleRegressor",
         keep=("n_targets",),
         aggregate_function=_word(context, "aggregate_function", 1, _AGGREGATES),
-        post_transform=_word(context, "post_transform", 0, _TRANSFORMS),
+        post_transform=post_transform,
         **made.attributes(),
     )
 
@@ -175,6 +181,16 @@ def _word(context: Context, name: str, default: int, words: Sequence[str]) -> st
             f"mend the model: set it to a number from 0 to {len(words) - 1}",
         )
     return words[number]
+
+
+def _check_transform(context: Context, word: str, advice: str) -> None:
+    # It transforms a single score by neither of them, in any version.
+    if word in _SWAPPED and context.value("n_targets", 1) != 1:
+        (other,) = _SWAPPED - {word}
+        raise Blocked(
+            f"ONNX Runtime computes {other} where TreeEnsemble says {word}, against its definition",
+            advice,
+        )
 
 
 class _Ensemble:
@@ -273,7 +289,8 @@ def no_classifier(context: Context) -> None:
     "TreeEnsembleRegressor",
     5,
     "becomes TreeEnsemble",
-    blocks="its input is not float, it has base values or doubles, or a leaf has not one vote",
+    blocks="its input is not float, it has base values or doubles, a leaf has not one vote, or "
+    "several scores are transformed by SOFTMAX or LOGISTIC",
 )
 def as_ensemble(context: Context) -> None:
     """Interior nodes and leaves, which shared one numbering, get one each."""
@@ -290,6 +307,8 @@ def as_ensemble(context: Context) -> None:
     if doubles or any(value("base_values", ())):
         what = doubles[0] if doubles else "base_values"
         raise Blocked(f"TreeEnsemble has no place for its {what}", _STAY_AT_3)
+    post_transform = context.choice("post_transform", "NONE", _TRANSFORMS)
+    _check_transform(context, post_transform, _STAY_AT_3)
     trees, numbers = value("nodes_treeids", ()), value("nodes_nodeids", ())
     modes, features = value("nodes_modes", ()), value("nodes_featureids", ())
     thresholds, missing = value("nodes_values", ()), value("nodes_missing_value_tracks_true", ())
@@ -332,7 +351,7 @@ def as_ensemble(context: Context) -> None:
         aggregate_function=_AGGREGATES.index(
             context.choice("aggregate_function", "SUM", _AGGREGATES)
         ),
-        post_transform=_TRANSFORMS.index(context.choice("post_transform", "NONE", _TRANSFORMS)),
+        post_transform=_TRANSFORMS.index(post_transform),
         tree_roots=[place[key] for key in roots],
         nodes_featureids=[features[index] for index in inner],
         nodes_modes=_tensor([_MODES.index(modes[index]) for index in inner], np.uint8),

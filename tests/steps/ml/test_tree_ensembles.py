@@ -43,6 +43,26 @@ def test_a_regressor_goes_up_and_back(aggregate: str, post: str) -> None:
     assert [node.op_type for node in back.graph.node] == ["TreeEnsembleRegressor"]
 
 
+@pytest.mark.parametrize("post", ["SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+def test_several_scores_are_not_transformed_as_another_runtime_would(post: str) -> None:
+    """ONNX Runtime has SOFTMAX and LOGISTIC of TreeEnsemble the other way round."""
+    targets, outputs = [0, 1, 0, 1, 1], {"y": (FLOAT, ["N", 2])}
+    attributes = trees(n_targets=2, post_transform=post, target_ids=targets)
+    made = of_node("TreeEnsembleRegressor", 3, ROWS, outputs, **attributes)
+    if post == "SOFTMAX_ZERO":
+        same_at(same_at(made, 5, ROWS), 1, ROWS)
+        return
+    with pytest.raises(ConversionError, match=f"where TreeEnsemble says {post}"):
+        convert(made, ml_opset=5)
+    attributes = trees(n_targets=2, target_ids=targets)
+    node = of_node("TreeEnsembleRegressor", 3, ROWS, outputs, **attributes)
+    ensemble = same_at(node, 5, ROWS)
+    (found,) = [item for item in ensemble.graph.node[0].attribute if item.name == "post_transform"]
+    found.i = ["NONE", "SOFTMAX", "LOGISTIC"].index(post)
+    with pytest.raises(ConversionError, match=f"where TreeEnsemble says {post}"):
+        convert(ensemble, ml_opset=3)
+
+
 @pytest.mark.parametrize("labels", ["strings", "int64s"])
 def test_a_classifier_of_one_weight_a_leaf(labels: str) -> None:
     """Binary: the scores of the class 1 alone, from which those of the other follow."""
