@@ -240,9 +240,11 @@ class _Checker:
                 return
             if report.equivalent:
                 compared = sum(not trial.void for trial in report.trials)
-                exactly = ", and in double precision" if report.in_double else ""
+                own = self._changes.recast or self._changes.ranges
+                # The remarks say it themselves.
+                exactly = ", and in double precision" if report.in_double and not own else ""
                 self.done.append(f"agrees with the model on {count(compared, 'input')}{exactly}")
-                if self._changes.recast or self._changes.ranges:
+                if own:
                     self.done += report.remarks
                 if self._changes.dtypes:
                     self.warnings += report.warnings

@@ -134,6 +134,16 @@ def test_a_right_change_of_dtypes_agrees(dtype: str, tmp_path: Path) -> None:
     assert not [line for line in remarks(done) if "not checked" in line]
 
 
+def test_that_double_precision_was_compared_is_said_once(tmp_path: Path) -> None:
+    source = tmp_path / "m.onnx"
+    onnx.save(model(MODEL), source)
+    name = model(MODEL).graph.input[0].name
+    options: dict[str, Any] = {"dtypes": {"float": "float16"}, "io_dtypes": {name: "double"}}
+    done = onnxreduce_cli.convert_file(source, tmp_path / "o.onnx", **options)
+    (line,) = [item for item in check_lines(done) if "double precision" in item]
+    assert line.count("in double precision") == 1
+
+
 def test_only_the_form_is_checked_where_nothing_computed_changes(tmp_path: Path) -> None:
     source = tmp_path / "m.onnx"
     onnx.save(model(MODEL), source)
