@@ -90,7 +90,7 @@ def _group_line(group: Sequence[Blocker]) -> str:
     opsets = ", ".join(map(str, sorted({blocker.opset for blocker in group})))
     names = listed([node_in_scope(blocker.node, blocker.scope) for blocker in group])
     reason = shortened(common_text([blocker.reason for blocker in group]), _LONGEST)
-    advice = common_text([blocker.advice for blocker in group])
+    advice = common_text([blocker.advice for blocker in group], lists=True)
     end = f"; {advice}" if advice else ""
     what = f"{operators[0]} nodes (opset {opsets})"
     if len(operators) > 1:

@@ -178,12 +178,25 @@ def without_values(text: str) -> str:
     return re.sub(_VALUES, "...", text)
 
 
-def common_text(texts: Sequence[str]) -> str:
-    """Return the text that several have in common, with ``...`` for values in which they differ."""
+def common_text(texts: Sequence[str], *, lists: bool = False) -> str:
+    """Return the text that several have in common, with ``...`` for values in which they differ.
+
+    Args:
+        texts: the texts.
+        lists: write the first quoted values one after the other, as options take them.
+    """
     found = list(dict.fromkeys(texts))
     values = zip(*[re.findall(_VALUES, item) for item in found], strict=False)
-    kept = iter([those[0] if len(set(those)) == 1 else "..." for those in values])
+    kept = iter([_common_value(list(dict.fromkeys(those)), lists) for those in values])
     return re.sub(_VALUES, lambda _: next(kept, "..."), found[0])
+
+
+def _common_value(those: Sequence[str], lists: bool) -> str:
+    if len(those) == 1:
+        return those[0]
+    if not lists or not all(item[0] in "'\"" for item in those):
+        return "..."
+    return ",".join([*those[:LISTED], *(["..."] if len(those) > LISTED else [])])
 
 
 def html_table(rows: Iterable[Sequence[object]], caption: str = "") -> str:

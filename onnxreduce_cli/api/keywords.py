@@ -56,11 +56,11 @@ _LISTS = frozenset({"keep_dtype"})
 #: Options of the command alone.
 _OF_THE_COMMAND = {"--cluster", "--resume", "--jobs", "--out-dir"}
 
-#: An option, with its value where one follows: in quotes or capitals, a number, a path, or with an
-#: equals sign.
+#: An option, with its value where one follows: in quotes, once or more, in capitals, a number, a
+#: path, or with an equals sign.
 _OPTION = re.compile(
-    r"(?<![\w-])(?P<name>--[a-z][a-z-]*|-[io]\b)"
-    r"(?: (?P<value>'[^']+'|\S*/\S+|[A-Z]+\b(?!=)|\d\w*|\S+=[^\s,;:]+(?::[\w-]+)?))?"
+    r"(?<![\w-])(?P<name>--[a-z][a-z-]*|-[io]\b)(?: (?P<value>'[^']+'(?:,'[^']+')*(?:,\.\.\.)?"
+    r"|\S*/\S+|[A-Z]+\b(?!=)|\d\w*|\S+=[^\s,;:]+(?::[\w-]+)?))?"
 )
 
 #: Python's message on a keyword that a function does not have.
@@ -98,14 +98,18 @@ def _keyword(found: re.Match[str]) -> str:
     name = _NAMES.get(option, option.removeprefix("--").replace("-", "_"))
     if value is None:
         return name
+    items = [item.strip("'") for item in value.split("','" if value[0] == "'" else ",")]
+    more = ", ..." if items[-1].endswith("',...") else ""
+    items[-1] = items[-1].removesuffix("',...")
     if name in _LISTS:
-        return f"{name}={value.strip(chr(39)).split(',')}"
-    key, equals, text = value.strip("'").rpartition("=")
+        return f"{name}={[part for item in items for part in item.split(',')]}"
+    pairs = [item.rpartition("=") for item in items]
     if name == "assume_ranges":
-        low, _, high = text.partition(":")
-        return f"{name}={{{_literal(key)}: ({low}, {high})}}"
-    if equals and name in _MAPPINGS:
-        return f"{name}={{{_literal(key)}: {_literal(text)}}}"
+        ends = [f"{_literal(key)}: ({text.replace(':', ', ')})" for key, _, text in pairs]
+        return f"{name}={{{', '.join(ends)}{more}}}"
+    if all(equals for _, equals, _ in pairs) and name in _MAPPINGS:
+        sizes = [f"{_literal(key)}: {_literal(text)}" for key, _, text in pairs]
+        return f"{name}={{{', '.join(sizes)}{more}}}"
     return f"{name}={_literal(value)}"
 
 

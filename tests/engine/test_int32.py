@@ -13,7 +13,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 import onnxreduce_cli
-from onnxreduce_cli.errors import CheckError, ConversionError, UsageError
+from onnxreduce_cli.errors import CheckError, ConversionError, UsageError, blocker_lines
 from onnxreduce_cli.report.plan import check_lines, remarks
 from onnxreduce_cli.verification.whole.results import VerificationError
 from tests import node_cases
@@ -134,6 +134,35 @@ def test_only_the_first_cause_is_named_with_what_to_type() -> None:
         " of 'ids': --assume-range 'ids=MIN:MAX'"
     }
     assert list(reasons(EMBEDDING, assume_ranges={"ids": (0, 2**31 - 1)})) == ["shift"]
+
+
+@pytest.mark.parametrize("nodes", ["[last] y = ReduceSum (nz)", "[last] y = CumSum (nz, one)"])
+def test_a_sum_of_how_many_is_not_known_is_to_be_stated_itself(nodes: str) -> None:
+    text = f"""g (float[2, 3] x) => (int64[M, N] y) <int64 one = {{1}}> {{
+        nz = NonZero (x) {nodes} }}"""
+    assert reasons(text) == {
+        "last": "how large the integers of 'y' are is not proven; state the range of 'y': "
+        "--assume-range 'y=MIN:MAX'"
+    }
+    onnxreduce_cli.convert(source(text), **INT32, assume_ranges={"y": (0, 100)})
+
+
+def test_what_to_type_names_all_nodes_of_one_reason() -> None:
+    text = """g (float[2, 3] x) => (int64[M, N] y, int64 z) <int64 one = {1}> {
+        nz = NonZero (x) y = CumSum (nz, one) z = ReduceSum <keepdims = 0> (nz) }"""
+    with pytest.raises(ConversionError) as raised:
+        onnxreduce_cli.convert(source(text), **INT32)
+    expected = "of 'y','z': assume_ranges={'y': (MIN, MAX), 'z': (MIN, MAX)}"
+    assert expected in str(raised.value)
+    (line,) = blocker_lines(raised.value.blockers)
+    assert line.endswith("of 'y','z': --assume-range 'y=MIN:MAX','z=MIN:MAX'")
+
+
+def test_a_square_is_not_negative() -> None:
+    text = "g (int64[N] a) => (int64[N] y) <int64 most = {2147483647}> { s = OP y = Sub (s, most) }"
+    for square in ("Mul (a, a)", "Pow (a, two)"):
+        found = source(text.replace("OP", square).replace("<int64", "<int64 two = {2}, int64"))
+        same_in_int32(found, {"a": np.array([0, -46340])}, assume_ranges={"a": (-46340, 46340)})
 
 
 SIZES = """g (float[N, 3] x) => (float[M, P] y, int64[Q] r)

@@ -368,6 +368,8 @@ class Int32Proof:
             unknown = [item for item in read if self._intervals.of(*item) is None]
             if unknown and is_followed(node):
                 scope, name = unknown[0]
+            elif not self._intervals.is_bounded_by_inputs(scope, name):
+                break
             elif read and node.op_type in _SUMS:
                 scope, name = max(read, key=lambda item: self._width(*item))
             else:
@@ -404,7 +406,7 @@ class Int32Proof:
 
 
 #: Operators whose results are beyond int32 where their inputs are too large.
-_SUMS = frozenset({"Abs", "Add", "CumSum", "Mul", "Neg", "ReduceSum", "Sub"})
+_SUMS = frozenset({"Abs", "Add", "CumSum", "Mul", "Neg", "Pow", "ReduceSum", "Sub"})
 
 
 def _counter(scope: Scope) -> str:

@@ -139,6 +139,16 @@ class Intervals:
                 self._known[key] = self._compute(owner, wanted, node)
         return self._known[id(found), name]
 
+    def is_bounded_by_inputs(self, scope: Scope, name: str) -> bool:
+        """Return whether a node's output has an interval once its inputs have narrow ones."""
+        node = scope.producer(name)
+        rule = None if node is None else _rule(node)
+        if node is None or rule is None:
+            return False
+        asked = self._question(scope, node, name)
+        narrow = tuple(Interval(0, 0) if item else None for item in node.input)
+        return rule(asked._replace(given=narrow)) is not None
+
     def _needed(self, scope: Scope, node: NodeProto) -> list[tuple[Scope, str]]:
         """Return the inputs of a node that its rule asks about, each with its scope."""
         if _rule(node) is None:
@@ -258,6 +268,24 @@ def _sub(a: Interval, b: Interval) -> Interval:
 
 def _mul(a: Interval, b: Interval) -> Interval:
     return _around([x * y for x in a for y in b])
+
+
+def _product_of_two(asked: _Question) -> Interval | None:
+    """Return the interval of Mul; the square of a value is not negative."""
+    found = _of_all(_mul)(asked)
+    if found is None or asked.node.input[0] != asked.node.input[1]:
+        return found
+    return Interval(max(found.low, 0), found.high)
+
+
+def _pow(asked: _Question) -> Interval | None:
+    """Return the interval of powers whose exponents are not negative."""
+    base, exponent = asked.given[:2]
+    if base is None or exponent is None or not 0 <= exponent.low <= exponent.high < 64:
+        return None
+    most = max(abs(base.low), abs(base.high), 1) ** exponent.high
+    even = exponent.low == exponent.high and exponent.high % 2 == 0
+    return Interval(0 if base.low >= 0 or even else -most, most)
 
 
 def _div(a: Interval, b: Interval) -> Interval | None:
@@ -484,12 +512,13 @@ _RULES: dict[str, _Rule] = {
     "Max": _of_all(_max),
     "Min": _of_all(_min),
     "Mod": _mod,
-    "Mul": _of_all(_mul),
+    "Mul": _product_of_two,
     "Neg": _neg,
     "NonMaxSuppression": _non_max_suppression,
     "NonZero": _non_zero,
     "OneHot": _passed(2),
     "Pad": _pad,
+    "Pow": _pow,
     "Range": _range,
     "ReduceMax": _extreme,
     "ReduceMin": _extreme,
