@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from onnxreduce_cli.cli import main as command_line
 from onnxreduce_cli.steps.loading import load_all
-from tests import contract
+from tests import contract, share
 
 # Tests look into the registry, and some change it; `steps/test_loading.py` is about the rest.
 load_all()
@@ -24,6 +24,14 @@ settings.load_profile("same")
 
 # What runs the tests may say how wide its own terminal is, which is not that of the command.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="all of each matrix, as each night")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    share.whole = config.getoption("--whole")
 
 
 @dataclass(frozen=True)

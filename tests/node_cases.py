@@ -10,7 +10,7 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ import onnxreduce_cli
 from onnxreduce_cli import executor, schemas
 from onnxreduce_cli.model.graph.domains import is_default
 from onnxreduce_cli.model.graph.scope import scopes
+from tests.share import share
 from tests.steps.checklist import newest_declared, undeclared
 from tests.support import CannotRunError, run_ort
 
@@ -128,6 +129,20 @@ def some_targets(case: Case) -> list[int]:
     if rest:
         wanted.add(draw.choice(rest))
     return sorted(wanted - {opset_of(case.model)})
+
+
+def shared_targets(chosen: Sequence[Case]) -> dict[str, list[int]]:
+    """By case what a landing tries: each target once for each operator, and one of each case."""
+    pairs = [(case, target) for case in chosen for target in some_targets(case)]
+    strata: list[Callable[[tuple[Case, int]], Hashable]] = [
+        lambda pair: (pair[0].operator, pair[1]),
+        lambda pair: pair[0].name,
+    ]
+    found: dict[str, set[int]] = {}
+    for stratum in strata:
+        for case, target in share(pairs, stratum, name=lambda pair: f"{pair[0].name} {pair[1]}"):
+            found.setdefault(case.name, set()).add(target)
+    return {name: sorted(targets) for name, targets in found.items()}
 
 
 Targets = Callable[[Case], list[int]]

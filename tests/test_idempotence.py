@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.steps.dispatch import expandable_operators
 from tests import node_cases
+from tests.share import share
 from tests.support import model
 
 pytestmark = pytest.mark.newest
@@ -45,6 +47,9 @@ DTYPES = (
 
 #: How many of the pairs of a node case and a request are tried by default.
 SOME = 600
+
+#: All of them are so many tests, which run beside each other.
+PARTS = 20
 
 
 def operators(model: ModelProto) -> set[str]:
@@ -121,6 +126,7 @@ def _node_cases(pairs: list[tuple[node_cases.Case, dict[str, Any]]]) -> None:
     assert counts[0] > len(pairs) / 3
 
 
+@functools.cache
 def _pairs() -> list[tuple[node_cases.Case, dict[str, Any]]]:
     return [(case, options) for case in node_cases.cases() for options in requests(case.model)]
 
@@ -129,10 +135,19 @@ def test_some_node_cases() -> None:
     _node_cases(random.Random(0).sample(_pairs(), SOME))
 
 
+def node_case_requests() -> list[tuple[node_cases.Case, dict[str, Any]]]:
+    """Return what a landing tries: each request of each operator, with one of its cases."""
+    return share(
+        _pairs(),
+        lambda pair: (pair[0].operator, str(pair[1])),
+        name=lambda pair: f"{pair[0].name} {pair[1]}",
+    )
+
+
 @pytest.mark.matrix
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_every_node_case(part: int) -> None:
-    _node_cases(_pairs()[part::20])
+    _node_cases(node_case_requests()[part::PARTS])
 
 
 def test_a_model_that_a_function_was_inlined_in() -> None:

@@ -10,12 +10,12 @@ import pytest
 
 import onnxreduce_cli
 from onnxreduce_cli import executor
-from tests import matrix
+from tests import matrix, share
 from tests.matrix import REDUCE, SOFTMAX, Case
 from tests.support import CannotRunError, run_ort
 
-#: Draws for each stratum: in the ordinary tests, and in the whole matrix.
-FEW, MANY = 1, 30
+#: Draws for each stratum: in the ordinary tests, and in the matrix.
+FEW, MANY = 1, 30 if share.whole else 8
 #: Every n-th case is run in ONNX Runtime as well.
 IN_ORT = 25
 

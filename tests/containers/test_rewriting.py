@@ -13,6 +13,7 @@ import onnxreduce_cli
 from onnxreduce_cli.containers.operators import OPERATORS
 from tests.containers.programs import FEEDS, Program
 from tests.contract import unread_nodes
+from tests.share import share
 from tests.support import blockers, converts, model, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -72,7 +73,7 @@ def test_of_what_stands_for_a_sequence_only_what_is_read_is_written() -> None:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("seed", range(100, 124))
+@pytest.mark.parametrize("seed", share(range(100, 124), each=8))
 def test_more_programs(seed: int) -> None:
     source = Program(seed, 13 + seed % 6).model()
     for target in (12, 11, 10, 9, 8, 7):
