@@ -15,7 +15,7 @@ from tests.matrix import REDUCE, SOFTMAX, Case
 from tests.support import CannotRunError, run_ort
 
 #: Draws for each stratum: in the ordinary tests, and in the matrix.
-FEW, MANY = 1, 30 if share.whole else 8
+FEW, MANY = 1, 30 if share.whole else 4
 #: Every n-th case is run in ONNX Runtime as well.
 IN_ORT = 25
 
