@@ -28,10 +28,23 @@ os.environ.pop("COLUMNS", None)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="all of each matrix, as each night")
+    parser.addoption("--each", type=int, metavar="N", help="of each test N of its parameters")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     share.whole = config.getoption("--whole")
+
+
+@pytest.hookimpl(trylast=True)  # Of those that a mark leaves.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if each := config.getoption("--each"):
+
+        def test(item: pytest.Item) -> str:
+            return item.nodeid.partition("[")[0]
+
+        chosen = share.share(items, test, each=each, name=lambda item: item.nodeid)
+        config.hook.pytest_deselected(items=list({*items} - {*chosen}))
+        items[:] = chosen
 
 
 @dataclass(frozen=True)

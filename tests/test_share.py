@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests import node_cases, share
@@ -53,3 +56,15 @@ def test_every_request_is_made_of_every_operator() -> None:
     for operator in ("ReduceSum", "Resize", "If"):
         assert (operator, str({"opset": 13})) in found
         assert (operator, str({"runtime": "opencv==4.6"})) in found
+
+
+def test_of_each_test_some_parameters_are_run(pytestconfig: pytest.Config) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--each", "2"]
+    ran = subprocess.run(
+        [*command, "tests/test_matrix.py", "-k", "test_sampled_conversions_are_right"],
+        cwd=pytestconfig.rootpath,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len([line for line in ran.stdout.splitlines() if "::" in line]) == 2
