@@ -267,6 +267,24 @@ def test_quantized_operators_of_onnx_runtime_take_float_alone(
     assert "loads in ONNX Runtime" in " ".join(check_lines(result))
 
 
+@pytest.mark.parametrize(
+    "node", ["BiasGelu (x, w)", "FusedMatMul (x, v)", "SkipSimplifiedLayerNormalization (x, x, w)"]
+)
+def test_operators_of_onnx_runtime_do_not_become_double(node: str) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[1, 2, 2] x) => (float[1, 2, 2] z)
+        <float[2] w = {{1, 2}}, float[2, 2] v = {{1, 2, 3, 4}}> {{
+            y = com.microsoft.{node} z = Exp (y)
+        }}""")
+    result = onnxreduce_cli.convert(source, dtypes={"float": "double"})
+    x = np.ones((1, 2, 2))
+    (before,), (after,) = (
+        run(item, {"x": x.astype(dtype)}).values()
+        for item, dtype in ((source, np.float32), (result, np.float64))
+    )
+    np.testing.assert_allclose(before, after, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["skl_gnb_9", "skl_norm_l1_11"])
 def test_maps_keep_their_dtype(name: str, tmp_path: Path) -> None:
     source = QUANTIZED.parent / "models" / f"{name}.onnx"

@@ -61,7 +61,8 @@ class KeptNode(NamedTuple):
 _ASKED, _CAST = "asked", "a Cast to or from what is kept"
 
 
-#: Operators of com.microsoft that take float alone, as their definitions in ONNX Runtime say.
+#: Operators of com.microsoft that take float alone, as their definitions in ONNX Runtime say. Those
+#: of the others that take double have no kernel of it on a CPU.
 _IN_FLOAT = re.compile("QLinear|DynamicQuantize|QGemm$")
 
 #: Inputs of which onnx's inference, or the function that defines the operator, takes int64 alone.
@@ -254,7 +255,7 @@ class KeptDtype:
         """Yield the inputs and outputs of a node that its operator takes in the old dtype only.
 
         Of integers they are all of those in other domains, whose definitions are not read; of
-        quantized operators of com.microsoft all numbers.
+        quantized operators of com.microsoft all numbers, and of all of them where double is new.
         """
         if is_default(node.domain):
             yield from _fixed(node, scope.opset or 0, self._before, self._after)
@@ -265,7 +266,10 @@ class KeptDtype:
             yield from _fixed(node, learned or 0, self._before, self._after)
         elif (
             self._before == TensorProto.INT64
-            or (node.domain == MICROSOFT and _IN_FLOAT.match(node.op_type))
+            or (
+                node.domain == MICROSOFT
+                and (self._after == TensorProto.DOUBLE or _IN_FLOAT.match(node.op_type))
+            )
         ) and self._facts.calls.function_of(node) is None:
             for side, names in (("in", node.input), ("out", node.output)):
                 yield from ((side, place, node.domain) for place in range(len(names)))
