@@ -320,6 +320,8 @@ def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
                     f"{said}: it changes {', '.join(DTYPES)} to one another, and int64 to int32, "
                     f"not {name}"
                 )
+        if before == after:
+            raise UsageError(f"{said} changes nothing; name two dtypes")
         if after in changed or changed[before] > 1:
             twice = after if after in changed else before
             raise UsageError(

@@ -117,6 +117,7 @@ def test_options_are_values() -> None:
         (Options(13, types={"y": "flot"}), "'flot'"),
         (Options(dtypes={"int8": "float"}), "not int8"),
         (Options(dtypes={"double": "float", "float": "float16"}), "float is itself changed"),
+        (Options(dtypes={"float": "float32"}), "--dtype float=float32 changes nothing"),
         (Options(13, keep_interface=True), "add --dtype FROM=TO"),
         (Options(runtime="nothing==1"), "nothing"),
         (Options(runtime="opencv==4.6", allow_ops=("Add",)), "--for and --allow-ops exclude"),
