@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,9 @@ _ORDER = "it reads what a later node makes: the nodes of its graph are put in or
 
 #: Domains of operators that ONNX Runtime's optimiser adds for its own layouts of data.
 _LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+
+#: What a step says to type where a model may keep its version of ai.onnx.ml.
+_LEARNING_ADVICE = re.compile(r"(?:, or )?leave ai\.onnx\.ml at \d+: --ml-opset (\d+)")
 
 
 class SitePlan:
@@ -226,6 +230,14 @@ class SitePlan:
                 if not is_default(node.domain):
                     yield scope, node
 
+    def _possible(self, advice: str) -> str:
+        """Return an advice without a version of ai.onnx.ml that the runtime does not take."""
+        runtime, found = self.request.runtime, _LEARNING_ADVICE.search(advice)
+        newest = None if runtime is None else runtime.ml_version
+        if runtime is None or newest is None or found is None or int(found[1]) <= newest:
+            return advice
+        return _LEARNING_ADVICE.sub("", advice) or runtime.advice
+
     def _plan_node(self, scope: Scope, node: NodeProto, opset: int) -> None:
         """Plan a node, which is read by `opset` of its domain."""
         site = Site(scope, node)
@@ -238,6 +250,7 @@ class SitePlan:
             )
         except Blocked as blocked:
             site.blocked = blocked.kept()
+            site.blocked.advice = self._possible(blocked.advice)
             # Of what blocks the types must agree, though its steps asked for none.
             site.is_sound &= site.lookups.types
             self.ended = self.request.first_refusal and isinstance(blocked, NotTaken)

@@ -204,6 +204,23 @@ def test_a_runtime_gets_a_version_that_it_takes(runtime: str, version: int) -> N
     assert result.graph.node[0].op_type == "TreeEnsembleRegressor"
 
 
+@pytest.mark.parametrize(
+    ("source", "advice"),
+    [
+        (regressor(target_weights=None, target_weights_as_tensor=doubles([0.1] * 5)), "export it"),
+        (ensemble(post_transform=1), "leave --for out if that does not matter"),
+    ],
+)
+def test_a_version_that_a_runtime_does_not_take_is_not_advised(
+    source: ModelProto, advice: str
+) -> None:
+    with pytest.raises(ConversionError) as raised:
+        convert(source, runtime="onnxruntime==1.10")
+    (found,) = raised.value.blockers
+    assert found.advice.startswith(advice)
+    assert "--ml-opset" not in found.advice
+
+
 def test_an_older_opset_brings_the_version_of_its_time() -> None:
     assert version_of(convert(regressor(), 13)) == 2
     assert version_of(convert(regressor(), 21)) == 3
