@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnxreduce_cli.emit.blocked import Blocked, NotTaken
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.steps.dispatch import alternatives
+from onnxreduce_cli.steps.dispatch import AS_BEFORE, alternatives
 from onnxreduce_cli.targets.operators import OperatorTable
 
 if TYPE_CHECKING:
@@ -143,6 +143,8 @@ class Avoidance:
             item for item in failed if isinstance(item, NotTaken) and op_type not in item.operators
         ]
         others = [item for item in failed if not item.reason.startswith(reason)]
+        # What its own rewrites lack says more than what an older opset does.
+        others.sort(key=lambda item: not item.advice and item.reason.startswith(AS_BEFORE))
         advice = []
         if lacking and hit.quirk is None:
             reason += self._needs(min(lacking, key=lambda item: len(item.operators)))

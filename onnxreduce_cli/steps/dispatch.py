@@ -23,6 +23,9 @@ from onnxreduce_cli.text import did_you_mean, shortened
 #: The opset that function bodies are written in; steps take them to the target from there.
 BODY_OPSET = 18
 
+#: What is written in place of a node for which nothing of its own is.
+AS_BEFORE = "written as at an older opset"
+
 #: Operators that ONNX Runtime's optimiser puts into the default domain at any opset: its own there,
 #: with the meaning that the domain's gave those of the same name later.
 RUNTIME_OPERATORS = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
@@ -260,7 +263,7 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
 
     yield from (item for item in registered if not item.last)
     if op_type not in GRAPH_OPERATORS:  # Their subgraphs are of the target's opset.
-        yield Alternative(frozenset({form}), "written as at an older opset", before)
+        yield Alternative(frozenset({form}), AS_BEFORE, before)
     if op_type in BODIES:
         yield Alternative(frozenset({form}), "written in other operators", written_out)
     yield from (item for item in registered if item.last)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onnxreduce_cli
-from tests.support import blockers, converts, converts_or_counts, one_node, op_types, run
+from tests.support import blockers, converts, converts_or_counts, model, one_node, op_types, run
 
 WHERE_SHAPES = [
     ((2, 3), (2, 3), (2, 3)),
@@ -122,3 +122,12 @@ def test_what_mul_would_change(x: float, y: float, constants: tuple[str, ...], r
     source = one_node("Where", 17, inputs, initializers=constants)
     (found,) = blockers(source, 17, allow_ops=["Add", "Cast", "Mul", "Not"])
     assert f"written as Mul and Add, it fails: {reason}" in found.reason
+
+
+def test_what_mul_would_change_is_said_rather_than_what_an_older_opset_lacks() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[N, 2] x) => (float[N, 2] y) <bool[2] c = {1, 0}, float z = {-9}> {
+            y = Where (c, x, z)
+        }""")
+    (found,) = blockers(source, 17, allow_ops=["Add", "Cast", "Mul", "Not"])
+    assert "written as Mul and Add, it fails: 'x' may hold NaN or an infinity" in found.reason
