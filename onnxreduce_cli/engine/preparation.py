@@ -169,8 +169,11 @@ def _fold(document: Document, options: Options, found: Preparation) -> Preparati
                 f"the branch that is always taken gives {list(item.inferred)}: state that shape in "
                 f"the model{', or leave --fold out' if options.fold else ''}"
             )
+    lines = folded.lines
+    if options.dims and found.changes and not folded.nodes and not folded.branches:
+        lines = ("folded: nothing more than --dim did", *lines[1:])
     return found._replace(
-        lines=(*found.lines, *folded.lines),
+        lines=(*found.lines, *lines),
         changes=(*found.changes, *folded.changes),
         removed=(*found.removed, *folded.removed),
         effective=found.effective + bool(folded.changes or folded.removed or folded.mended),
