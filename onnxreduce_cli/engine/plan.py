@@ -34,7 +34,7 @@ _ORDER = "it reads what a later node makes: the nodes of its graph are put in or
 _LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 
 #: What a step says to type where a model may keep its version of ai.onnx.ml.
-_LEARNING_ADVICE = re.compile(r"(?:, or )?leave ai\.onnx\.ml at \d+: --ml-opset (\d+)")
+_LEARNING_ADVICE = re.compile(r"(?:, or )?leave ai\.onnx\.ml at \d+: \S+ (\d+)")
 
 
 class SitePlan:

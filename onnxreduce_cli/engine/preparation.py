@@ -171,7 +171,7 @@ def _fold(document: Document, options: Options, found: Preparation) -> Preparati
             )
     lines = folded.lines
     if options.dims and found.changes and not folded.nodes and not folded.branches:
-        lines = ("folded: nothing more than --dim did", *lines[1:])
+        lines = ("folded: nothing more", *lines[1:])
     return found._replace(
         lines=(*found.lines, *lines),
         changes=(*found.changes, *folded.changes),
