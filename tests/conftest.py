@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -17,6 +19,7 @@ from tests import contract, share
 # Tests look into the registry, and some change it; `steps/test_loading.py` is about the rest.
 load_all()
 contract.watch()
+from tests.steps import taken  # noqa: E402 - it lists what is registered
 
 # A run is judged by what changed since the last: `tests.random_graphs` and `tests.fuzz` draw anew.
 settings.register_profile("same", derandomize=True)
@@ -45,6 +48,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = share.share(items, test, each=each, name=lambda item: item.nodeid)
         config.hook.pytest_deselected(items=list({*items} - {*chosen}))
         items[:] = chosen
+
+
+#: By worker of pytest-xdist: the steps that its tests took, and those that they proved.
+_shown: list[tuple[list[int], list[int]]] = []
+_unproven: list[str] = []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Note what the tests of steps showed in one worker."""
+    if steps := getattr(node, "workeroutput", {}).get("steps"):
+        _shown.append(steps)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a whole run of the tests of steps that leaves one unproven; no worker had them all."""
+    if _shown and not session.testsfailed and not session.shouldstop:
+        called, proven = (
+            taken.numbered(itertools.chain(*found)) for found in zip(*_shown, strict=True)
+        )
+        _unproven.extend(taken.unproven(called, proven))
+        if _unproven:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    taken.report(terminalreporter, _unproven)
 
 
 @dataclass(frozen=True)

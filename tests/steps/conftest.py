@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import emulation
 from onnxreduce_cli.steps.registry import STEPS
 from tests import support
-from tests.steps.taken import Function, Notes, unproven
+from tests.steps.taken import Function, Notes, numbers, report, unproven
 
 _notes = Notes()
 _called: set[Function] = set()
@@ -100,23 +100,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     files = set(Path(__file__).parent.rglob("test_*.py"))
     here = {item.path for item in items}
     option = config.option
-    chosen = option.keyword or option.collectonly or "newest" in option.markexpr
+    chosen = option.keyword or option.collectonly or option.each or "newest" in option.markexpr
     _whole = files <= here and not chosen and not any("::" in arg for arg in config.args)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if _whole and not session.testsfailed and not session.shouldstop:
+    if not _whole:
+        return
+    if hasattr(session.config, "workeroutput"):
+        # The process that started this one judges what all of them show: `tests/conftest.py`.
+        session.config.workeroutput["steps"] = numbers(_called), numbers(_proven)
+    elif not session.testsfailed and not session.shouldstop:
         _unproven.extend(unproven(_called, _proven))
         if _unproven:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _unproven:
-        terminalreporter.section("steps that the tests of steps do not prove", red=True)
-        for line in _unproven:
-            terminalreporter.write_line(line)
+    report(terminalreporter, _unproven)
 
 
 @pytest.fixture

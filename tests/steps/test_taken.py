@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.steps.taken import FUNCTIONS, PASSING, Notes, step_name, unproven
+from tests.steps.taken import FUNCTIONS, PASSING, Notes, numbered, numbers, step_name, unproven
 from tests.support import one_node
 
 STEP, OTHER = sorted(FUNCTIONS, key=step_name)[:2]
@@ -57,6 +57,10 @@ def test_later_steps_and_those_that_change_nothing_are_not_proven() -> None:
     found.took(OTHER, changed=True)
     assert found.proven == {STEP}
     assert found.called == {STEP, OTHER}
+
+
+def test_what_workers_show_is_put_together() -> None:
+    assert numbered([*numbers({STEP}), *numbers({OTHER})]) == {STEP, OTHER}
 
 
 def test_what_is_missing_is_named() -> None:

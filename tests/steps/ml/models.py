@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from onnxreduce import convert
+from tests import support
 
 DTYPES = {
     np.dtype(np.float32): TensorProto.FLOAT,
@@ -43,7 +43,7 @@ def of_node(
 
 
 def run(model: ModelProto, x: Any) -> list[Any]:
-    return list(onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x}))
+    return support.run_ort(model, {"x": x})  # By the module, in which `conftest.py` notes runs.
 
 
 def version_of(model: ModelProto) -> int:
@@ -55,6 +55,7 @@ def same_at(model: ModelProto, version: int, x: Any, **options: Any) -> ModelPro
     result = convert(model, ml_opset=version, strict=True, **options)
     assert version_of(result) == version
     for before, after in zip(run(model, x), run(result, x), strict=True):
+        np.testing.assert_array_equal(before, after)
         assert before.dtype == after.dtype
         assert before.shape == after.shape
         assert before.tolist() == after.tolist() or before.tobytes() == after.tobytes()

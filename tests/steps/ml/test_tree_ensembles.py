@@ -306,3 +306,11 @@ def test_random_forests_go_up_and_down(forest: dict[str, Any], aggregate: str) -
     x = np.array([[a, b] for a in grid for b in grid], np.float32)
     made = regressor(aggregate_function=aggregate, **forest)
     same_at(same_at(made, 5, x), 1, x)
+
+
+def test_a_deprecated_operator_is_the_same_below() -> None:
+    given = {"n_targets": 1, "post_transform": "NONE", **trees()}
+    model = of_node("TreeEnsembleRegressor", 5, ROWS, {"y": (TensorProto.FLOAT, ["N", 1])}, **given)
+    result = convert(model, ml_opset=3, strict=True, check=False)
+    assert version_of(result) == 3
+    assert result.graph.node == model.graph.node
