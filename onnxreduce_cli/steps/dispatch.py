@@ -43,7 +43,13 @@ class NextStep(NamedTuple):
     take: Callable[[Context], None]
 
 
-def next_step(op_type: str, opset: int, target: int, domain: str = "") -> NextStep | None:
+def next_step(
+    op_type: str,
+    opset: int,
+    target: int,
+    domain: str = "",
+    may_be: Callable[[str], bool] | None = None,
+) -> NextStep | None:
     """Return the step across the next boundary at which a node may change.
 
     Args:
@@ -51,6 +57,7 @@ def next_step(op_type: str, opset: int, target: int, domain: str = "") -> NextSt
         opset: the opset of its domain that the node is read by.
         target: the opset of its domain that the conversion leads to.
         domain: its domain: the default one, or ai.onnx.ml.
+        may_be: whether a value of a node may have a type, as schemas spell it; None where all may.
 
     Returns:
         None if the node is valid at `target` as it is, and means the same.
@@ -83,7 +90,8 @@ def next_step(op_type: str, opset: int, target: int, domain: str = "") -> NextSt
         before, after = (boundary - 1, boundary) if up else (boundary, boundary - 1)
         step = step_for(op_type, boundary, "up" if up else "down")
         # Steps of ai.onnx.ml look at the types themselves.
-        narrows = not domain and after >= since[0] and leaves_types_out(op_type, before, after)
+        narrows = not domain and after >= since[0]
+        narrows = narrows and leaves_types_out(op_type, before, after, may_be)
         if step.apply is None and step.status == "unchanged" and not narrows:
             continue
         return NextStep(after, _application(step, before, after, narrows))

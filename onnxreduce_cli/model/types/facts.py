@@ -30,6 +30,7 @@ from onnxreduce_cli.model.types.constants import KnownConstants
 from onnxreduce_cli.model.types.generated import GeneratedKey, GeneratedOutput, GeneratedValues
 from onnxreduce_cli.model.types.model_types import ModelTypes
 from onnxreduce_cli.model.types.node_inference import Contradictions, infer_outputs
+from onnxreduce_cli.model.types.occurring_types import OccurringTypes
 from onnxreduce_cli.model.types.questions import Questions, question
 from onnxreduce_cli.model.types.shape_inference import ShapeInference
 
@@ -41,6 +42,7 @@ class Facts(KnownConstants):
         model: the model, which must not change while the facts are in use.
         scopes: its scopes.
         stated: the types that it states.
+        occurring_types: those that may occur in it, its functions included.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Facts(KnownConstants):
         self._inference = ShapeInference(model, self._trees, self.calls, self.stated, known)
         self._types = ModelTypes(model, self._trees, self.stated, self._inference)
         self._contradictions = Contradictions(known, model.ir_version)
+        self.occurring_types = OccurringTypes(found, self.calls)
 
     def extended(self) -> Facts:
         """Return facts of the same model, to which one conversion adds the values it generates.
@@ -111,6 +114,7 @@ class Facts(KnownConstants):
         # The inferred types of graphs are the same, whichever copy of a function is called.
         other._inference.take_graphs(self._inference)
         other._sound = {**self._sound}
+        other.occurring_types = self.occurring_types
         return other
 
     def add_scopes(self, tree: Sequence[Scope]) -> None:
