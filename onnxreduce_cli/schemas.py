@@ -95,6 +95,12 @@ def _infers_types(op_type: str, opset: int) -> bool:
 
 
 @cache
+def propagates_sizes(op_type: str, opset: int) -> bool:
+    """Return whether onnx's inference computes a list of sizes through an operator at `opset`."""
+    return exists(op_type, opset) and schema(op_type, opset).has_data_propagation_function
+
+
+@cache
 def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
     """Return the types that each formal input and output (``in0``, ``out1``) accepts."""
     found = schema(op_type, opset)

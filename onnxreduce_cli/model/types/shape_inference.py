@@ -157,6 +157,10 @@ class ShapeInference:
             # Shape inference goes through nodes in their order in the graph.
             for _, twin in twins:
                 put_in_order(twin)
+        # Most inferences are the last by this: exporters compute the sizes of an Expand by a Where
+        # of constants, for example, through which onnx infers nothing.
+        self._state_constants(skeleton)
+        self._known.forget()
         self._infer_graphs(skeleton)
         for _ in range(_ROUNDS):
             if not self._inferred or not self._state_constants(skeleton):
@@ -240,12 +244,17 @@ class ShapeInference:
         return self._state_in(skeleton, self._twins(skeleton))
 
     def _state_in(self, skeleton: ModelProto, twins: Iterable[tuple[Scope, Scope]]) -> bool:
-        """Write such constants into the second of each two scopes; return whether there are any."""
+        """Write such constants into the second of each two scopes; return whether there are any.
+
+        Before the first inference these are the inputs that follow from constants alone.
+        """
         found = False
         for scope, twin in twins:
-            stated = StatedShapes(self._known, self._calls, scope, self._inferred[id(scope)], twin)
+            inferred = self._inferred.get(id(scope))
+            stated = StatedShapes(self._known, self._calls, scope, inferred or {}, twin)
+            state = stated.state if inferred is not None else stated.state_before
             for index in candidate_indices(scope):
-                found |= stated.state(index)
+                found |= state(index)
         # Before IR version 4 shape inference wants initializers among a graph's inputs.
         skeleton.ir_version = max(skeleton.ir_version, 4)
         return found

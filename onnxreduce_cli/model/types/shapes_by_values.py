@@ -97,10 +97,14 @@ class StatedShapes:
             return False
         if self._join_groups(node, copied):
             return True
-        found = self._state_shapes(node)
-        if node.op_type in SHAPED_BY_VALUES:
-            found |= self._state_inputs(node, copied)
-        return found
+        return self._state_shapes(node) | self._state_inputs(index, before=False)
+
+    def state_before(self, index: int) -> bool:
+        """Do that before any inference, for what inference would not compute by itself."""
+        node = self._scope.nodes[index]
+        if not is_default(node.domain) or self._calls.function_of(node) is not None:
+            return False
+        return self._state_inputs(index, before=True)
 
     def _join_groups(self, node: NodeProto, copied: NodeProto) -> bool:
         """Replace the copy of the last node of a group normalization by a Cast of the data.
@@ -128,19 +132,24 @@ class StatedShapes:
         copied.CopyFrom(cast)
         return True
 
-    def _state_inputs(self, node: NodeProto, copied: NodeProto) -> bool:
+    def _state_inputs(self, index: int, *, before: bool) -> bool:
         """Let the copy of a node read initializers in place of computed constants."""
+        node, copied = self._scope.nodes[index], self._twin.nodes[index]
+        if node.op_type not in SHAPED_BY_VALUES:
+            return False
         found = False
-        for index, name in enumerate(node.input):
+        for place, name in enumerate(node.input):
             maker = self._scope.producers.get(name)
             # Inference by onnx reads initializers and Constants by itself.
-            computed = maker is not None and maker.op_type != "Constant"
-            is_left = computed and copied.input[index] == name
-            array = self._known.constant(self._scope, name) if is_left else None
+            if maker is None or maker.op_type == "Constant" or copied.input[place] != name:
+                continue
+            if before and schemas.propagates_sizes(maker.op_type, self._scope.opset or 0):
+                continue
+            array = self._known.constant(self._scope, name)
             if array is not None:
                 tensor = numpy_helper.from_array(array, f"{name}/constant")
                 self._graph.initializer.append(tensor)
-                copied.input[index] = tensor.name
+                copied.input[place] = tensor.name
                 found = True
         return found
 

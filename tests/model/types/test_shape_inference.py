@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import pytest
 
 from onnxreduce_cli.model.graph.scope import scopes
 from onnxreduce_cli.model.graph.values import tensor_type
+from onnxreduce_cli.model.types import run_time_sizes
 from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.safe_inference import infer_shapes
 from tests.model.types.known import facts_of
 from tests.support import model
 
@@ -41,6 +44,31 @@ def test_pads_that_an_exporter_computes() -> None:
         known = facts.type(found[0], "padded")
         assert known is not None
         assert known.dims == (1, 3, 4, 8)
+
+
+def test_sizes_that_constants_decide_take_one_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expand as torch.onnx.export writes it by TorchScript: onnx infers nothing through Where."""
+    source = model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[1, 3] x) => (float[a, b] y)
+        <int64[2] sizes = {4, -1}, int64[1] two = {2}, int64[2] all = {-1, -1}> {
+            ones = ConstantOfShape<value = int64[1] {1}>(two)
+            open = Equal(sizes, all)
+            shape = Where(open, ones, sizes)
+            wide = Expand(x, shape)
+            y = Relu(wide)
+        }""")
+    runs: list[onnx.ModelProto] = []
+
+    def counted(found: onnx.ModelProto, *, data_prop: bool) -> onnx.ModelProto | None:
+        runs.append(found)
+        return infer_shapes(found, data_prop=data_prop)
+
+    monkeypatch.setattr(run_time_sizes, "infer_shapes", counted)
+    facts, found = facts_of(source)
+    known = facts.type(found[0], "y")
+    assert known is not None
+    assert known.dims == (4, 3)
+    assert len(runs) == 1
 
 
 def test_axes_that_a_function_body_computes() -> None:
