@@ -115,7 +115,7 @@ class NodeConverter:
         self._trees: dict[int, list[Scope]] = {}
         self._names: dict[int, Names] = {}
         self._workspaces: dict[int, Workspace] = {}
-        self._next_steps: dict[tuple[str, int, bool], NextStep | None] = {}
+        self._next_steps: dict[tuple[str, int], NextStep | None] = {}
         self._avoidance: Avoidance | None = None
         if request.runtime is not None:
             from onnxreduce_cli.engine.avoidance import Avoidance
@@ -143,19 +143,11 @@ class NodeConverter:
         """The nodes that look like an operator to contract to, but are not."""
         return () if self._contractor is None else self._contractor.near_misses
 
-    def next_step(self, op_type: str, opset: int, *, of_model: bool) -> NextStep | None:
-        """Return the step across the next boundary that affects an operator; None if none does.
-
-        Args:
-            op_type: the operator.
-            opset: the opset that its node is read by.
-            of_model: whether the node is one of the model's own, so that its values have no types
-                but those that occur in the model.
-        """
-        key = (op_type, opset, of_model)
+    def next_step(self, op_type: str, opset: int) -> NextStep | None:
+        """Return the step across the next boundary that affects an operator; None if none does."""
+        key = (op_type, opset)
         if key not in self._next_steps:
-            may_be = self.facts.occurring_types.may_be if of_model else None
-            self._next_steps[key] = next_step(op_type, opset, self._request.target, "", may_be)
+            self._next_steps[key] = next_step(op_type, opset, self._request.target)
         return self._next_steps[key]
 
     def next_learning_step(self, node: NodeProto, opset: int) -> NextStep | None:
@@ -164,8 +156,9 @@ class NodeConverter:
         return next_step(node.op_type, opset, target, LEARNING)
 
     def affects(self, op_type: str, opset: int) -> bool:
-        """Return whether a step or the runtime may require nodes of an operator to change."""
-        if self.next_step(op_type, opset, of_model=True) is not None:
+        """Return whether a step or the runtime may require the model's nodes of one to change."""
+        may_be, target = self.facts.occurring_types.may_be, self._request.target
+        if next_step(op_type, opset, target, "", may_be) is not None:
             return True
         return self._avoidance is not None and self._avoidance.affects(op_type)
 
@@ -410,9 +403,7 @@ class NodeConverter:
         target = self._request.target
         op_type = node.op_type
         # What is expanded in several steps does not go up again between them.
-        following = None
-        if op_type not in expanded:
-            following = self.next_step(op_type, opset, of_model=node is site.node)
+        following = None if op_type in expanded else self.next_step(op_type, opset)
         if following is not None:
             context = self._context(site, scope, node, opset, following.opset)
             following.take(context)

@@ -298,7 +298,7 @@ def uncalled() -> ModelProto:
         <domain: "local", opset_import: ["" : 17, "local" : 1]>
         Caller (x) => (y) { y = local.Bad(x) }
         <domain: "local", opset_import: ["" : 17]>
-        Bad (x) => (y) { [n] y = ReduceMax<axes = [-1]>(x) }
+        Bad (x) => (y) { [n] y = StringNormalizer<case_change_action = "LOWER">(x) }
         <domain: "local", opset_import: ["" : 17]>
         Fine (x) => (y) { y = Elu(x) }""")
 
