@@ -29,8 +29,8 @@ def watch() -> None:
     )
     emit, fit_types = contraction.Contraction.emit, node_converter.fit_types
 
-    def watched_step(*asked: Any) -> NextStep | None:
-        step = next_step(*asked)
+    def watched_step(*asked: Any, **options: Any) -> NextStep | None:
+        step = next_step(*asked, **options)
         return None if step is None else step._replace(take=_watched(step.take))
 
     def watched_alternatives(op_type: str, form: str) -> Iterator[Alternative]:

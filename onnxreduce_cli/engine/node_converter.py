@@ -116,6 +116,7 @@ class NodeConverter:
         self._names: dict[int, Names] = {}
         self._workspaces: dict[int, Workspace] = {}
         self._next_steps: dict[tuple[str, int], NextStep | None] = {}
+        self._affected: dict[tuple[str, int], bool] = {}
         self._avoidance: Avoidance | None = None
         if request.runtime is not None:
             from onnxreduce_cli.engine.avoidance import Avoidance
@@ -157,10 +158,14 @@ class NodeConverter:
 
     def affects(self, op_type: str, opset: int) -> bool:
         """Return whether a step or the runtime may require the model's nodes of one to change."""
-        may_be, target = self.facts.occurring_types.may_be, self._request.target
-        if next_step(op_type, opset, target, "", may_be) is not None:
-            return True
-        return self._avoidance is not None and self._avoidance.affects(op_type)
+        key = (op_type, opset)
+        if key not in self._affected:
+            may_be = self.facts.occurring_types.may_be
+            step = next_step(op_type, opset, self._request.target, may_be=may_be)
+            self._affected[key] = step is not None
+        return self._affected[key] or (
+            self._avoidance is not None and self._avoidance.affects(op_type)
+        )
 
     def convert(self, site: Site, opset: int) -> None:
         """Give a site what takes its node's place: what an equal one got, or else by its steps.

@@ -17,7 +17,7 @@ from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
 from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS, Alternative, Direction, Step
-from onnxreduce_cli.steps.type_constraints import fit_types, leaves_types_out
+from onnxreduce_cli.steps.type_constraints import fit_types, types_left_out
 from onnxreduce_cli.text import did_you_mean, shortened
 
 #: The opset that function bodies are written in; steps take them to the target from there.
@@ -48,6 +48,7 @@ def next_step(
     opset: int,
     target: int,
     domain: str = "",
+    *,
     may_be: Callable[[str], bool] | None = None,
 ) -> NextStep | None:
     """Return the step across the next boundary at which a node may change.
@@ -90,8 +91,9 @@ def next_step(
         before, after = (boundary - 1, boundary) if up else (boundary, boundary - 1)
         step = step_for(op_type, boundary, "up" if up else "down")
         # Steps of ai.onnx.ml look at the types themselves.
-        narrows = not domain and after >= since[0]
-        narrows = narrows and leaves_types_out(op_type, before, after, may_be)
+        exists = not domain and after >= since[0]
+        missing = types_left_out(op_type, before, after) if exists else ()
+        narrows = any(may_be is None or may_be(kind) for kind in missing)
         if step.apply is None and step.status == "unchanged" and not narrows:
             continue
         return NextStep(after, _application(step, before, after, narrows))

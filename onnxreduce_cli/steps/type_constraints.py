@@ -7,7 +7,7 @@ definition allows fewer, the operator is computed in a wider dtype if that chang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -23,20 +23,11 @@ from onnxreduce_cli.steps import widening
 _BFLOAT16 = "tensor(bfloat16)"
 
 
-def leaves_types_out(
-    op_type: str, before: int, after: int, may_be: Callable[[str], bool] | None = None
-) -> bool:
-    """Return whether an operator's definition at opset `after` lacks types of that at `before`.
-
-    Args:
-        op_type: the operator.
-        before: the opset that has the types.
-        after: the opset that may lack some.
-        may_be: whether a type may occur; None where all may.
-    """
+@cache
+def types_left_out(op_type: str, before: int, after: int) -> frozenset[str]:
+    """Return the types that an operator takes or gives at opset `before`, and not at `after`."""
     old, new = schemas.allowed_types(op_type, before), schemas.allowed_types(op_type, after)
-    missing = {kind for formal in old.keys() & new.keys() for kind in old[formal] - new[formal]}
-    return any(may_be is None or may_be(kind) for kind in missing)
+    return frozenset().union(*(old[formal] - new[formal] for formal in old.keys() & new.keys()))
 
 
 def fit_types(context: Context, node: NodeProto, before: int, after: int) -> None:

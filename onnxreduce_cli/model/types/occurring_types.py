@@ -64,20 +64,16 @@ def _words(scopes: Iterable[Scope], calls: Calls) -> set[str] | None:
     found = {*_USUAL}
     for scope in scopes:
         found.update(_of_container(scope.container))
-        known: dict[str, _Given] = {}
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
             if op_type in calls.op_types and calls.function_of(node) is not None:
                 # Its attributes may name dtypes in the body of the function.
                 for attribute in node.attribute:
                     found.update(_of_attribute(attribute))
                 continue
-            given = known.get(op_type) if is_default(node.domain) else None
+            given = _given_by(op_type, "" if is_default(node.domain) else node.domain)
             if given is None:
-                given = _given_by(op_type, "" if is_default(node.domain) else node.domain)
-                if given is None:
-                    return None
-                known[op_type] = given
-                found |= given.words
+                return None
+            found |= given.words
             if given.attributes:
                 for attribute in node.attribute:
                     if attribute.name in given.attributes:
