@@ -42,7 +42,6 @@ class Avoidance:
     Attributes:
         asked: the operators that were asked for, each with whether the runtime may compute nodes of
             it wrong, or refuse them.
-        asked_of_site: those that were asked for of the last site.
     """
 
     def __init__(self, runtime: Target, opset: int) -> None:
@@ -57,11 +56,9 @@ class Avoidance:
         found = (quirk.operators for quirk in runtime.quirks if quirk.at(opset))
         self._operators: frozenset[str] = frozenset().union(*found)
         self.asked: dict[str, bool] = {}
-        self.asked_of_site: set[str] = set()
 
     def affects(self, op_type: str) -> bool:
         """Return whether the runtime may compute nodes of an operator wrong, or refuse them."""
-        self.asked_of_site.add(op_type)
         if op_type not in self.asked:
             refused = self._runtime.may_refuse("", op_type, self._opset)
             self.asked[op_type] = refused or op_type in self._operators

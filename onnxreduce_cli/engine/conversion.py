@@ -8,7 +8,7 @@ boundary affects is left as it is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.graph.domains import default_opset, is_default
 from onnxreduce_cli.model.graph.edit import Constants
-from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope, subgraphs
+from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts, admit
 from onnxreduce_cli.model.types.stated_shapes import FalseShape, mend_shapes, reveals
 
@@ -203,17 +203,7 @@ class Conversion:
 
     def all_nodes_after(self) -> Iterator[tuple[Scope, NodeProto]]:
         """Yield the nodes that the converted model will have, but for calls of its functions."""
-        plan, calls = self._plan, self.facts.calls
-        changed = [site for site in plan.sites if site.blocked is None]
-        gone = {*plan.dead.nodes, *(id(site.node) for site in changed)}
-        for scope in plan.input.scopes:
-            for node in scope.nodes:
-                if id(node) not in gone and calls.function_of(node) is None:
-                    yield scope, node
-        for site in changed:
-            # Graphs of the node itself are scopes of their own.
-            inner = site.node.op_type not in GRAPH_OPERATORS
-            yield from _with_inner_nodes(site.scope, site.result, self.target if inner else None)
+        return ((scope, node) for _, scope, node in self._plan.nodes_after())
 
     def apply(self) -> None:
         """Edit the model in place.
@@ -229,17 +219,6 @@ class Conversion:
             apply_plan(self._plan, self.model)
             if revealing:
                 self.false_shapes = mend_shapes(self.model)
-
-
-def _with_inner_nodes(
-    scope: Scope, nodes: Iterable[NodeProto], opset: int | None
-) -> Iterator[tuple[Scope, NodeProto]]:
-    """Yield new nodes with their scopes; with an opset, the nodes of their subgraphs too."""
-    for node in nodes:
-        yield scope, node
-        for name, graph in subgraphs(node) if opset is not None else ():
-            inner = Scope(graph, scope, opset, f"{node.name}.{name}", subgraph=True)
-            yield from _with_inner_nodes(inner, inner.nodes, opset)
 
 
 def check_source(model: ModelProto, scopes: Sequence[Scope]) -> None:

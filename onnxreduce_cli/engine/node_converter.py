@@ -135,11 +135,6 @@ class NodeConverter:
         return () if self._avoidance is None else self._avoidance.asked
 
     @property
-    def asked_of_site(self) -> Collection[str]:
-        """Those of which the outcome of the last site depends on the runtime."""
-        return () if self._avoidance is None else self._avoidance.asked_of_site
-
-    @property
     def near_misses(self) -> Sequence[NearMiss]:
         """The nodes that look like an operator to contract to, but are not."""
         return () if self._contractor is None else self._contractor.near_misses
@@ -178,8 +173,6 @@ class NodeConverter:
             Blocked: there is no way across some boundary.
         """
         scope, node = site.scope, site.node
-        if self._avoidance is not None:
-            self._avoidance.asked_of_site.clear()
         key = self._memo.key(scope, node, opset)
         if key is None:
             site.result = self.cross_boundaries(site, scope, node, opset)
@@ -486,7 +479,7 @@ class NodeConverter:
             try:
                 nodes += self._at_target(site, scope, item, beside)
             except NotTaken as error:
-                if self._request.first_refusal:
+                if self._request.only is not None:
                     raise
                 refused.append(error.kept())
         if refused:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
-from onnxreduce_cli.emit.blocked import Blocked, NotTaken
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine import catalogue
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
@@ -21,7 +21,7 @@ from onnxreduce_cli.model.graph.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.graph.domains import LEARNING, MICROSOFT, imported_version, is_default
 from onnxreduce_cli.model.graph.imports import unread_everywhere
 from onnxreduce_cli.model.graph.ir_version import INITIALIZERS, choose
-from onnxreduce_cli.model.graph.scope import FunctionKey, Scope
+from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, FunctionKey, Scope, subgraphs
 
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import RewrittenNode
@@ -56,7 +56,7 @@ class SitePlan:
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
         soundness: refuses nodes that contradict the model.
-        ended: whether the plan ends with its last site, the first that the runtime does not take.
+        ended: whether the plan ends with its last site: see `ConversionRequest.only`.
     """
 
     def __init__(self, model_input: ConversionInput, request: ConversionRequest) -> None:
@@ -133,9 +133,12 @@ class SitePlan:
             self._plan_without_import(scope)
             return
         contracted = self.converter.contracted(scope)
+        only, nodes = self.request.only, [*zip(scope.nodes, scope.op_types, strict=True)]
+        if only is not None:
+            nodes = [item for item in nodes if id(item[0]) in only]
         affected = {
             op_type
-            for op_type in {*scope.op_types}
+            for op_type in {op_type for _, op_type in nodes}
             if self.converter.expands(op_type, scope.opset)
             or self.converter.affects(op_type, scope.opset)
         }
@@ -143,7 +146,7 @@ class SitePlan:
         expands = self.request.runtime is not None or any(
             item.startswith(MICROSOFT) for item in self.request.options.expand
         )
-        for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
+        for node, op_type in nodes:
             taken = contracted.get(id(node))
             if taken is not None:
                 alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
@@ -224,10 +227,11 @@ class SitePlan:
                 self.sites.append(site)
 
     def _nodes_of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
-        """Yield the nodes whose operators are not of the default domain."""
+        """Yield the nodes to plan whose operators are not of the default domain."""
+        only = self.request.only
         for scope in self.input.scopes:
             for node in scope.nodes:
-                if not is_default(node.domain):
+                if not is_default(node.domain) and (only is None or id(node) in only):
                     yield scope, node
 
     def _possible(self, advice: str) -> str:
@@ -253,7 +257,7 @@ class SitePlan:
             site.blocked.advice = self._possible(blocked.advice)
             # Of what blocks the types must agree, though its steps asked for none.
             site.is_sound &= site.lookups.types
-            self.ended = self.request.first_refusal and isinstance(blocked, NotTaken)
+            self.ended = self.request.only is not None
         finally:
             # Steps trust the facts that they look up: if these are wrong, so is the result.
             self.soundness.refuse_contradictions(site)
@@ -417,6 +421,35 @@ class SitePlan:
         }
         return {key: new for key, new in found.items() if new.initializers or new.nodes}
 
+    def nodes_after(self) -> Iterator[tuple[NodeProto, Scope, NodeProto]]:
+        """Yield the nodes that the converted model will have, but for calls of its functions.
+
+        Before each come the node of the model that it takes the place of, or is, and its scope.
+        """
+        changed = [site for site in self.sites if site.blocked is None]
+        gone = {*self.dead.nodes, *(id(site.node) for site in changed)}
+        for scope in self.input.scopes:
+            for node in scope.nodes:
+                if id(node) not in gone and self.facts.calls.function_of(node) is None:
+                    yield node, scope, node
+        for site in changed:
+            # Graphs of the node itself are scopes of their own.
+            inner = site.node.op_type not in GRAPH_OPERATORS
+            opset = self.request.target if inner else None
+            for scope, node in _with_inner_nodes(site.scope, site.result, opset):
+                yield site.node, scope, node
+
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
         """Return the nodes that replace each node, by its identity."""
         return {id(site.node): site.result for site in self.sites if site.blocked is None}
+
+
+def _with_inner_nodes(
+    scope: Scope, nodes: Iterable[NodeProto], opset: int | None
+) -> Iterator[tuple[Scope, NodeProto]]:
+    """Yield new nodes with their scopes; with an opset, the nodes of their subgraphs too."""
+    for node in nodes:
+        yield scope, node
+        for name, graph in subgraphs(node) if opset is not None else ():
+            inner = Scope(graph, scope, opset, f"{node.name}.{name}", subgraph=True)
+            yield from _with_inner_nodes(inner, inner.nodes, opset)

@@ -1,41 +1,28 @@
-"""The blockers of a model's conversion to many opsets and runtimes."""
+"""The opsets and runtimes that a model can be converted for."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 
 from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.containers.operators import OPERATORS
-from onnxreduce_cli.engine.avoidance import blocked_by_domain
+from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
+from onnxreduce_cli.engine.avoidance import Avoidance, blocked_by_domain
 from onnxreduce_cli.engine.conversion import check_source
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.operator_coverage import operators_of_other_domains
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
-from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.graph.domains import default_opset
+from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, imported_version, is_default
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.verdict import target_problems
 
 #: The dtypes of values that steps bring in.
 _EMITTED = frozenset({"bool", "double", "float", "float16", "int32", "int64", "uint8"})
-
-
-@dataclass(frozen=True, slots=True)
-class PlanOutcome:
-    """The outcome of planning the conversion to one opset.
-
-    Attributes:
-        blockers: the nodes that cannot be converted.
-        operators: the operators of the nodes that replace others.
-    """
-
-    blockers: tuple[Blocker, ...]
-    operators: frozenset[str]
 
 
 class Reach:
@@ -44,6 +31,8 @@ class Reach:
     Attributes:
         facts: the types and constants of its values.
         own: its opset; None where it imports no default domain.
+        input: the model.
+        is_plain: whether no pass over the whole model would help where a node blocks.
     """
 
     def __init__(self, model: ModelProto, base_dir: str = "") -> None:
@@ -56,12 +45,10 @@ class Reach:
         self.facts = admit(model, base_dir)
         check_source(model, self.facts.scopes)
         self.own = default_opset(model)
-        self._input = ConversionInput(model, self.facts.scopes, self.facts)
+        self.input = ConversionInput(model, self.facts.scopes, self.facts)
         operators = {name for scope in self.facts.scopes for name in scope.op_types}
         # Passes may help where functions, sequences or optional values block.
-        self._is_plain = not model.functions and operators.isdisjoint(OPERATORS)
-        self._of_other_domains = operators_of_other_domains(self.facts)
-        self._planned: dict[int, list[tuple[dict[tuple[str, str, int], Hashable], bool]]] = {}
+        self.is_plain = not model.functions and operators.isdisjoint(OPERATORS)
 
     @cached_property
     def dtypes(self) -> frozenset[str]:
@@ -74,45 +61,126 @@ class Reach:
         }
         return _EMITTED | {TensorProto.DataType.Name(item).lower() for item in found if item}
 
-    def to(self, opset: int) -> PlanOutcome:
+    def to(self, opset: int) -> OpsetReach:
         """Plan the conversion to an opset.
 
         Raises:
             InvalidModelError: the model contradicts itself.
         """
-        plan = self._plan(opset)
-        made = frozenset(name for site in plan.sites for name in site.operators)
-        return PlanOutcome(plan.blockers, made)
+        return OpsetReach(self, opset)
 
-    def suits(self, runtime: Target, opset: int) -> bool:
-        """Return whether the conversion for a runtime to an opset has no blockers.
 
-        What was planned for one runtime holds for others of which the same is known of all
-        operators that were asked for: of a plan that ended with a node, of that node alone.
+class OpsetReach:
+    """The conversion of a model to one opset, and whether runtimes take its result.
+
+    Attributes:
+        blockers: the nodes that cannot be converted, whatever the runtime.
+    """
+
+    def __init__(self, reach: Reach, opset: int) -> None:
+        """Plan the conversion.
 
         Raises:
             InvalidModelError: the model contradicts itself.
         """
-        for keys, suits in self._planned.setdefault(opset, []):
-            if all(self._key(runtime, *name) == key for name, key in keys.items()):
-                return suits
-        plan = self._plan(opset, runtime)
-        asked = plan.converter.asked_of_site if plan.ended else plan.converter.asked
-        names = [("", op_type, opset) for op_type in asked]
-        keys = {name: self._key(runtime, *name) for name in (*names, *self._of_other_domains)}
-        self._planned[opset].append((keys, not plan.blocked))
+        self._reach = reach
+        self._opset = opset
+        self._plan = self._make_plan(ConversionRequest(reach.own, opset))
+        self.blockers = self._plan.blockers
+        self._refused: dict[Hashable, frozenset[int]] = {}
+        self._planned: dict[Hashable, list[tuple[dict[str, Hashable], bool]]] = {}
+
+    def suits(self, runtime: Target) -> bool:
+        """Return whether the conversion for a runtime has no blockers.
+
+        Only the nodes are planned for the runtime of which it does not take what they become.
+
+        Raises:
+            InvalidModelError: the model contradicts itself.
+        """
+        if self.blockers:
+            return False
+        model_input, plan = self._reach.input, self._plan
+        whole = ConversionRequest(self._reach.own, self._opset, runtime=runtime)
+        own = imported_version(model_input.model, LEARNING)
+        learned = own and whole.learning_target(own)
+        if plan.input is model_input and plan.ml_opset == learned:
+            if all(
+                self._has_no_blockers(whole._replace(only=nodes), key)
+                for key, nodes in self._refused_by(runtime)
+            ):
+                return True
+            if self._reach.is_plain:
+                return False
+        taken = (
+            blocked_by_domain(runtime, *item) is None
+            for item in operators_of_other_domains(self._reach.facts)
+        )
+        return self._has_no_blockers(whole, (learned, *taken))
+
+    def _refused_by(self, runtime: Target) -> Iterator[tuple[Hashable, frozenset[int]]]:
+        """Yield the nodes of which a runtime does not take what they become, by identity.
+
+        Those that become one operator come together, behind a key of what the runtime takes of it.
+        """
+        affected = Avoidance(runtime, self._opset).affects
+        for (domain, op_type), nodes in self._converted.items():
+            if domain:
+                version = self._imports.get(domain, 0)
+                if blocked_by_domain(runtime, domain, op_type, version) is not None:
+                    yield (domain, op_type), frozenset(origin for origin, _ in nodes)
+            elif affected(op_type):
+                key = op_type, self._key(runtime, op_type)
+                if key not in self._refused:
+                    self._refused[key] = frozenset(
+                        origin
+                        for origin, node in nodes
+                        if any(target_problems(runtime, node, self._opset))
+                    )
+                if self._refused[key]:
+                    yield key, self._refused[key]
+
+    def _has_no_blockers(self, request: ConversionRequest, key: Hashable) -> bool:
+        """Return whether a conversion for a runtime has no blockers; equal keys are equal nodes.
+
+        What was found for one runtime holds for others of which the same is known of all operators
+        that were asked for.
+        """
+        runtime = request.runtime
+        assert runtime is not None
+        planned = self._planned.setdefault(key, [])
+        for known, found in planned:
+            if all(self._key(runtime, op_type) == item for op_type, item in known.items()):
+                return found
+        plan = self._make_plan(request)
+        asked = {op_type: self._key(runtime, op_type) for op_type in plan.converter.asked}
+        planned.append((asked, not plan.blocked))
         return not plan.blocked
 
-    def _key(self, runtime: Target, domain: str, op_type: str, opset: int) -> Hashable:
+    def _key(self, runtime: Target, op_type: str) -> Hashable:
         """Return a key of what is known of an operator in a runtime."""
-        if not domain:
-            return runtime.key(domain, op_type, opset, self.dtypes)
-        return blocked_by_domain(runtime, domain, op_type, opset) is None
+        return runtime.key("", op_type, self._opset, self._reach.dtypes)
 
-    def _plan(self, opset: int, runtime: Target | None = None) -> SitePlan:
-        """Plan the conversion to an opset, for a runtime or for any."""
-        request = ConversionRequest(
-            self.own, opset, runtime=runtime, first_refusal=runtime is not None and self._is_plain
-        )
+    @cached_property
+    def _imports(self) -> dict[str, int]:
+        """The versions of the domains that the converted model imports."""
+        found = {entry.domain: entry.version for entry in self._reach.input.model.opset_import}
+        return found | ({} if self._plan.ml_opset is None else {LEARNING: self._plan.ml_opset})
+
+    @cached_property
+    def _converted(self) -> dict[tuple[str, str], list[tuple[int, NodeFacts]]]:
+        """The nodes of the converted model, each behind the identity of the one it is made of."""
+        found: dict[tuple[str, str], list[tuple[int, NodeFacts]]] = {}
+        for origin, scope, node in self._plan.nodes_after():
+            domain = "" if is_default(node.domain) else node.domain
+            workspace = self._plan.converter.workspace(scope)
+            facts = NodeFacts(node, scope, self._opset, workspace, Lookups())
+            found.setdefault((domain, node.op_type), []).append((id(origin), facts))
+        return found
+
+    def _make_plan(self, request: ConversionRequest) -> SitePlan:
+        model_input = self._reach.input
         with collector_paused():
-            return make_plan(self._input, request)
+            if request.only is not None:
+                return SitePlan(model_input, request)
+            return make_plan(model_input, request)

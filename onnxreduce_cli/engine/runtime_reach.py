@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.operator_coverage import operators_of_other_domains
-from onnxreduce_cli.engine.reach import PlanOutcome, Reach
+from onnxreduce_cli.engine.reach import OpsetReach, Reach
 from onnxreduce_cli.engine.runtime import opsets_of
 from onnxreduce_cli.model.graph.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
@@ -54,7 +54,7 @@ class Runtimes:
     unknown: dict[str, dict[str, str]]
 
 
-def runtimes_of(reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> Runtimes:
+def runtimes_of(reach: Reach, outcomes: Mapping[int, OpsetReach]) -> Runtimes:
     """Return which runtimes take a model.
 
     Args:
@@ -69,7 +69,7 @@ def runtimes_of(reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> Runtimes:
         for op_type in form.operators_wrong_in(target):
             wrong[name][op_type].append(version)
         if not form.is_taken(target):
-            group = converted if _is_convertible(target, form, reach, outcomes) else refused
+            group = converted if _is_convertible(target, reach, outcomes) else refused
             group[name].append(version)
             continue
         not_known = form.operators_not_known_in(target)
@@ -88,12 +88,8 @@ def runtimes_of(reach: Reach, outcomes: Mapping[int, PlanOutcome]) -> Runtimes:
     )
 
 
-def _is_convertible(
-    target: Target, form: _ModelForm, reach: Reach, outcomes: Mapping[int, PlanOutcome]
-) -> bool:
+def _is_convertible(target: Target, reach: Reach, outcomes: Mapping[int, OpsetReach]) -> bool:
     """Return whether a model can be converted for a runtime that does not take it as it is."""
-    if form.has_other_domains(target):
-        return False
     possible = [opset for opset in opsets_of(target, reach.own) if not outcomes[opset].blockers]
     best = target.best or reach.own or 0
 
@@ -102,7 +98,7 @@ def _is_convertible(
         return first.index(opset) if opset in first else len(first), abs(opset - best)
 
     likeliest = sorted(possible, key=unlikeliness)
-    return any(reach.suits(target, opset) for opset in likeliest[:_TRIED])
+    return any(outcomes[opset].suits(target) for opset in likeliest[:_TRIED])
 
 
 def runtimes_taking(conversion: Conversion) -> dict[str, str]:

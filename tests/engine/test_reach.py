@@ -13,9 +13,13 @@ from onnx import ModelProto, TensorProto, helper
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.conversion_request import ConversionRequest
+from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.engine.new_constants import ConstantMaker
+from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.engine.reach import Reach
+from onnxreduce_cli.engine.reach import OpsetReach, Reach
+from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.targets.allowed import operator_list_target
 from onnxreduce_cli.targets.requirement import Target, find_target
@@ -35,17 +39,11 @@ def differing(found: ModelProto) -> list[int | str]:
     wrong: list[int | str] = []
     for whole in conversions(found):
         outcome = reach.to(whole.target)
-        same = outcome.blockers == whole.blockers
-        if not whole.blockers:
-            operators = {name for site in whole.sites for name in site.operators}
-            # A node that is only put elsewhere counts as one that is replaced by itself.
-            own = {name for scope in reach.facts.scopes for name in scope.op_types}
-            same = same and outcome.operators | own == operators | own
-        wrong += [] if same else [whole.target]
+        wrong += [] if outcome.blockers == whole.blockers else [whole.target]
     for name in RUNTIMES:
         target, opset = find_target(name), 13
         whole = Conversion(found, opset, runtime=target, facts=reach.facts)
-        wrong += [] if reach.suits(target, opset) is not bool(whole.blockers) else [name]
+        wrong += [] if reach.to(opset).suits(target) is not bool(whole.blockers) else [name]
     return wrong
 
 
@@ -169,7 +167,7 @@ def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
         g (float[2,3] x) => (float[2,3] y) { y = Hardmax(x) }"""),
         4,
     )
-    assert Reach(found).suits(target, 13)
+    assert Reach(found).to(13).suits(target)
     assert Conversion(found, 13, runtime=target).avoided.total() == 4
 
 
@@ -178,31 +176,64 @@ def test_a_node_is_refused_once_for_all_runtimes_that_say_the_same_of_it(
 ) -> None:
     """Whatever they say of the nodes before it, which each of them would get written otherwise."""
     planned = []
-    plan = Reach._plan
+    plan = OpsetReach._make_plan
 
-    def counted(reach: Reach, opset: int, runtime: Target | None = None) -> SitePlan:
-        planned.append(runtime)
-        return plan(reach, opset, runtime)
+    def counted(reach: OpsetReach, request: ConversionRequest) -> SitePlan:
+        planned.append(request.runtime)
+        return plan(reach, request)
 
-    monkeypatch.setattr(Reach, "_plan", counted)
+    monkeypatch.setattr(OpsetReach, "_make_plan", counted)
     reach = Reach(
         model("""<ir_version: 8, opset_import: ["" : 13]>
-        g (float[2,3,3] x) => (float[2] y) { l = ReduceL1<axes=[2], keepdims=1>(x)
-        s = Softmax(x) p = Add(l, s) y = Det(p) }""")
-    )
-    lists = (
-        ["ReduceL1", "Softmax", "Add"],
-        ["Abs", "ReduceSum", "Softmax", "Add"],
-        ["ReduceL1", "Exp", "ReduceMax", "ReduceSum", "Sub", "Div", "Add"],
-    )
+        g (float[2,3,3] x) => (float[2] y) { y = Det(x) }""")
+    ).to(13)
+    lists = (["Softmax", "Add"], ["Abs", "ReduceSum", "Add"], ["ReduceL1"])
     first, *others = [operator_list_target(names) for names in lists]
-    assert not reach.suits(first, 13)
-    assert not any(reach.suits(target, 13) for target in others)
-    assert planned == [first]
-    # A runtime that takes the last node is another matter, and so is one that refuses the first.
-    assert reach.suits(operator_list_target([*lists[1], "Det"]), 13)
-    assert not reach.suits(operator_list_target(["Det"]), 13)
-    assert len(planned) == 3
+    assert not reach.suits(first)
+    assert not any(reach.suits(target) for target in others)
+    assert planned == [None, first]
+
+
+def test_only_what_a_runtime_does_not_take_is_planned_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planned = []
+    convert = NodeConverter.convert
+
+    def noted(converter: NodeConverter, site: Site, opset: int) -> None:
+        planned.append(site.node.op_type)
+        convert(converter, site, opset)
+
+    reach = Reach(
+        model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3,3] x) => (float[2,3,1] y) { l = ReduceL1<axes=[2], keepdims=1>(x)
+        s = Softmax(x) p = Add(l, s) y = ReduceL1<axes=[2], keepdims=1>(p) }""")
+    ).to(13)
+    monkeypatch.setattr(NodeConverter, "convert", noted)
+    assert reach.suits(operator_list_target(["ReduceL1", "Softmax", "Add"]))
+    assert not planned
+    assert reach.suits(operator_list_target(["Abs", "ReduceSum", "Softmax", "Add"]))
+    assert planned == ["ReduceL1", "ReduceL1"]
+    assert not reach.suits(operator_list_target(["ReduceL1", "Softmax"]))
+    assert planned == ["ReduceL1", "ReduceL1", "Add"]
+
+
+def test_a_refused_domain_is_no_reason_for_other_operators() -> None:
+    """Of two runtimes that say the same of the default domain, one takes the other operator."""
+    reach = Reach(
+        model("""<ir_version: 8, opset_import: ["" : 13, "com.microsoft" : 1]>
+        g (float[2,3] x) => (float[2,3] z) {
+            y = ReduceL1<axes=[1], keepdims=1>(x) z = com.microsoft.BiasDropoutX(x, y) }""")
+    ).to(13)
+    lists = (["Abs", "ReduceSum"], ["Abs", "ReduceSum", "com.microsoft.BiasDropoutX"])
+    assert [reach.suits(operator_list_target(names)) for names in lists] == [False, True]
+
+
+def test_what_is_written_for_a_runtime_instead_of_its_domain_is_no_reason_to_refuse() -> None:
+    found = model("""<ir_version: 8, opset_import: ["" : 13, "com.microsoft" : 1]>
+    g (float[2,3] x) => (float[2,3] y) { y = com.microsoft.QuickGelu<alpha=1.7>(x) }""")
+    assert not Conversion(found, 13, runtime=find_target("opencv==4.10")).blockers
+    assert "opencv" in inspect(found).runtimes.converted
 
 
 def test_what_was_planned_is_freed_at_once() -> None:
