@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 
 from onnx import ModelProto, TensorProto
@@ -16,6 +16,7 @@ from onnxreduce_cli.engine.operator_coverage import operators_of_other_domains
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
+from onnxreduce_cli.model.graph.dead_values import REMOVABLE
 from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, imported_version, is_default
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target
@@ -23,6 +24,10 @@ from onnxreduce_cli.targets.verdict import target_problems
 
 #: The dtypes of values that steps bring in.
 _EMITTED = frozenset({"bool", "double", "float", "float16", "int32", "int64", "uint8"})
+
+
+#: A node of a converted model, behind the identity of the model's own that it is made of.
+_Converted = tuple[int, NodeFacts]
 
 
 class Reach:
@@ -87,7 +92,7 @@ class OpsetReach:
         self._opset = opset
         self._plan = self._make_plan(ConversionRequest(reach.own, opset))
         self.blockers = self._plan.blockers
-        self._refused: dict[Hashable, frozenset[int]] = {}
+        self._refused: dict[Hashable, list[_Converted]] = {}
         self._planned: dict[Hashable, list[tuple[dict[str, Hashable], bool]]] = {}
 
     def suits(self, runtime: Target) -> bool:
@@ -105,38 +110,40 @@ class OpsetReach:
         own = imported_version(model_input.model, LEARNING)
         learned = own and whole.learning_target(own)
         if plan.input is model_input and plan.ml_opset == learned:
-            if all(
-                self._has_no_blockers(whole._replace(only=nodes), key)
-                for key, nodes in self._refused_by(runtime)
-            ):
+            blocked = False
+            for key, nodes in self._refused_by(runtime):
+                request = whole._replace(only=frozenset(origin for origin, _ in nodes))
+                if not self._has_no_blockers(request, key):
+                    blocked = True
+                    if self._reach.is_plain and not any(_may_die(node) for _, node in nodes):
+                        return False
+            if not blocked:
                 return True
-            if self._reach.is_plain:
-                return False
         taken = (
             blocked_by_domain(runtime, *item) is None
             for item in operators_of_other_domains(self._reach.facts)
         )
         return self._has_no_blockers(whole, (learned, *taken))
 
-    def _refused_by(self, runtime: Target) -> Iterator[tuple[Hashable, frozenset[int]]]:
-        """Yield the nodes of which a runtime does not take what they become, by identity.
+    def _refused_by(self, runtime: Target) -> Iterator[tuple[Hashable, Sequence[_Converted]]]:
+        """Yield the converted nodes that a runtime does not take.
 
-        Those that become one operator come together, behind a key of what the runtime takes of it.
+        Those of one operator come together, behind a key of what the runtime takes of it.
         """
         affected = Avoidance(runtime, self._opset).affects
         for (domain, op_type), nodes in self._converted.items():
             if domain:
                 version = self._imports.get(domain, 0)
                 if blocked_by_domain(runtime, domain, op_type, version) is not None:
-                    yield (domain, op_type), frozenset(origin for origin, _ in nodes)
+                    yield (domain, op_type), nodes
             elif affected(op_type):
                 key = op_type, self._key(runtime, op_type)
                 if key not in self._refused:
-                    self._refused[key] = frozenset(
-                        origin
+                    self._refused[key] = [
+                        (origin, node)
                         for origin, node in nodes
                         if any(target_problems(runtime, node, self._opset))
-                    )
+                    ]
                 if self._refused[key]:
                     yield key, self._refused[key]
 
@@ -168,9 +175,9 @@ class OpsetReach:
         return found | ({} if self._plan.ml_opset is None else {LEARNING: self._plan.ml_opset})
 
     @cached_property
-    def _converted(self) -> dict[tuple[str, str], list[tuple[int, NodeFacts]]]:
-        """The nodes of the converted model, each behind the identity of the one it is made of."""
-        found: dict[tuple[str, str], list[tuple[int, NodeFacts]]] = {}
+    def _converted(self) -> dict[tuple[str, str], list[_Converted]]:
+        """The nodes of the converted model by domain and operator."""
+        found: dict[tuple[str, str], list[_Converted]] = {}
         for origin, scope, node in self._plan.nodes_after():
             domain = "" if is_default(node.domain) else node.domain
             workspace = self._plan.converter.workspace(scope)
@@ -184,3 +191,11 @@ class OpsetReach:
             if request.only is not None:
                 return SitePlan(model_input, request)
             return make_plan(model_input, request)
+
+
+def _may_die(node: NodeFacts) -> bool:
+    """Return whether a node computes sizes or constants, which rewrites of others may not read."""
+    made = node.node.output
+    return node.node.op_type in REMOVABLE and any(
+        node.rank(name) in (0, 1) or node.constant(name) is not None for name in made
+    )

@@ -218,6 +218,23 @@ def test_only_what_a_runtime_does_not_take_is_planned_for_it(
     assert planned == ["ReduceL1", "ReduceL1", "Add"]
 
 
+def test_what_a_runtime_does_not_take_may_be_dead_afterwards() -> None:
+    """A Constant of axes is, once they are an attribute, and what computes sizes of an Expand."""
+    squeezed = Reach(
+        model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[1,3] x) => (float[3] y) { a = Constant<value_ints=[0]>() y = Squeeze(x, a) }""")
+    )
+    target = operator_list_target(["Squeeze"])
+    assert [squeezed.to(opset).suits(target) for opset in (12, 13)] == [True, False]
+    expanded = Reach(
+        model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,1] x) => (float[2,3] y) <int64[2] a = {4, 3}, int64[2] b = {2, 1}>
+        { s = Div(a, b) y = Expand(x, s) }""")
+    ).to(13)
+    lists = (["Tile"], ["Add"])
+    assert [expanded.suits(operator_list_target(names)) for names in lists] == [True, False]
+
+
 def test_a_refused_domain_is_no_reason_for_other_operators() -> None:
     """Of two runtimes that say the same of the default domain, one takes the other operator."""
     reach = Reach(
