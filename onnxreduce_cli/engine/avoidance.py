@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnxreduce_cli.emit.blocked import Blocked, NotTaken
@@ -60,9 +60,15 @@ class Avoidance:
     def affects(self, op_type: str) -> bool:
         """Return whether the runtime may compute nodes of an operator wrong, or refuse them."""
         if op_type not in self.asked:
-            refused = self._runtime.may_refuse("", op_type, self._opset)
+            refused = self._runtime.may_refuse(op_type, self._opset)
             self.asked[op_type] = refused or op_type in self._operators
         return self.asked[op_type]
+
+    def affects_given(self, op_type: str, may_be: Callable[[str], bool]) -> bool:
+        """Return the same of nodes whose values have only types that `may_be` allows."""
+        return self.affects(op_type) and (
+            op_type in self._operators or self._runtime.may_refuse(op_type, self._opset, may_be)
+        )
 
     def hit(self, site: Site, context: Context) -> TargetProblem | None:
         """Return what the runtime computes wrong for a node, or why it refuses it; None if neither.

@@ -155,12 +155,12 @@ class NodeConverter:
         """Return whether a step or the runtime may require the model's nodes of one to change."""
         key = (op_type, opset)
         if key not in self._affected:
-            may_be = self.facts.occurring_types.may_be
+            may_be, avoidance = self.facts.occurring_types.may_be, self._avoidance
             step = next_step(op_type, opset, self._request.target, may_be=may_be)
-            self._affected[key] = step is not None
-        return self._affected[key] or (
-            self._avoidance is not None and self._avoidance.affects(op_type)
-        )
+            self._affected[key] = step is not None or (
+                avoidance is not None and avoidance.affects_given(op_type, may_be)
+            )
+        return self._affected[key]
 
     def convert(self, site: Site, opset: int) -> None:
         """Give a site what takes its node's place: what an equal one got, or else by its steps.

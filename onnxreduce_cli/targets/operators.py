@@ -43,7 +43,7 @@ asks is one line for each of what has to hold (see `conditions.ASKS`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -289,12 +289,30 @@ class OperatorTable:
         fallback = other.key(domain, op_type, opset, dtypes) if other is not None else None
         return facts, self._is_complete(domain or DEFAULT_DOMAIN), casts, fallback
 
-    def takes_any(self, domain: str, op_type: str, opset: int) -> bool:
-        """Return whether every node of an operator is taken, whatever its form and dtypes."""
+    def takes_any(self, op_type: str, opset: int, may_be: Callable[[str], bool]) -> bool:
+        """Return whether every node of an operator of the default domain is taken, in any form.
+
+        Args:
+            op_type: the operator.
+            opset: the model's opset.
+            may_be: whether a value of a node may have a type, as schemas spell it.
+        """
         return any(
-            fact.value == "taken" and not fact.dtypes and not fact.conditions
-            for fact in self.facts_at(domain, op_type, opset)
+            fact.value == "taken"
+            and not fact.conditions
+            and all(
+                self._has_dtype(kind, allowed)
+                for place, allowed in fact.dtypes
+                for kind in _kinds_at(place, op_type, opset)
+                if may_be(kind)
+            )
+            for fact in self.facts_at("", op_type, opset)
         )
+
+    def _has_dtype(self, kind: str, allowed: Set[str]) -> bool:
+        """Return whether the dtype of a type, as schemas spell it, is one of those allowed."""
+        dtype = kind.removeprefix("tensor(").removesuffix(")")
+        return dtype in allowed or self._casts.get(dtype) in allowed
 
     def _is_complete(self, domain: str) -> bool:
         """Return whether the source names every operator of a domain that is taken."""
@@ -362,6 +380,20 @@ def _values_at(place: str, op_type: str, opset: int | None, node: NodeFacts) -> 
         if formals
     ]
     return [name for kind, name in pairs if kind == place and name]
+
+
+def _kinds_at(place: str, op_type: str, opset: int) -> Collection[str]:
+    """Return the types, as schemas spell them, that an operator allows at a place of a fact."""
+    if not schemas.exists(op_type, opset):
+        return ()
+    found = schemas.schema(op_type, opset)
+    if not place[0].isdigit():
+        constraints = (item for item in found.type_constraints if item.type_param_str == place)
+        return {kind for item in constraints for kind in item.allowed_type_strs}
+    inputs, indices = found.inputs, map(int, place.split("+"))
+    # The last input may stand for several.
+    formals = (item for at in indices for item in inputs[at : at + 1] or inputs[-1:])
+    return {kind for item in formals for kind in item.types}
 
 
 def _alternatives(dtypes: Iterable[str]) -> str:

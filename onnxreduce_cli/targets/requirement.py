@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 
@@ -75,12 +75,17 @@ class Target:
             for table in self.operator_tables()
         )
 
-    def may_refuse(self, domain: str, op_type: str, opset: int) -> bool:
-        """Return whether a version may not take some nodes of an operator, by what is known."""
+    def may_refuse(
+        self, op_type: str, opset: int, may_be: Callable[[str], bool] = lambda _: True
+    ) -> bool:
+        """Return whether a version may not take some nodes of an operator of the default domain.
+
+        Arguments are those of `OperatorTable.takes_any`.
+        """
         return any(
             table is not None
-            and not table.takes_any(domain, op_type, opset)
-            and table.answer(domain, op_type, opset).value != "not known"
+            and not table.takes_any(op_type, opset, may_be)
+            and table.answer("", op_type, opset).value != "not known"
             for table in self.operator_tables()
         )
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto
 
 import onnxreduce_cli
+from onnxreduce_cli.engine.avoidance import Avoidance
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.targets.requirement import find_target
 from onnxreduce_cli.verification.whole.equivalence import verify
 from tests.support import assert_same, model, run
+
+EXPORTS = Path(__file__).parents[1] / "data" / "exports"
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 
@@ -41,6 +48,25 @@ def converts_for(runtime: str, source: ModelProto) -> ModelProto:
         assert_same(before[name], after[name])
     assert verify(source, result, trials=1).exit_code == 0
     return result
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime==1.8", "onnxruntime==1.3", "opencv==4.10", "mnn"])
+@pytest.mark.parametrize("path", sorted(EXPORTS.glob("*.onnx")), ids=lambda path: path.stem)
+@pytest.mark.matrix
+def test_nodes_that_are_not_asked_for_their_dtypes_would_not_change(
+    path: Path, runtime: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No dtype occurs in the model that the runtime does not take of their operators."""
+    found, target = onnx.load(path), find_target(runtime)
+
+    def outcome() -> list[object]:
+        conversion = Conversion(found, 13, runtime=target)
+        sites = conversion.sites
+        return [(*site.node.output, site.result_key, site.avoided) for site in sites]
+
+    planned = outcome()
+    monkeypatch.setattr(Avoidance, "affects_given", lambda self, name, _: self.affects(name))
+    assert planned == outcome()
 
 
 @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.10", "opencv==4.12"])

@@ -114,6 +114,27 @@ def test_the_dtype_of_a_node_counts(version: str, dtype: str, taken: bool) -> No
         assert answer.conditions == (f"its inputs are float, float16 or int32, not {dtype}",)
 
 
+@pytest.mark.parametrize(
+    ("op_type", "version", "dtypes", "taken"),
+    [
+        ("Add", "2.0", {"float"}, True),
+        ("Add", "2.0", {"float", "int32"}, True),
+        ("Add", "2.0", {"float", "int64"}, False),  # No longer computed as int32.
+        ("Add", "1.2", {"float", "int64"}, True),
+        ("Add", "2.0", {"float", "bool"}, True),  # Add is defined for none.
+        ("Abs", "2.0", {"float16", "int64"}, False),
+        ("Abs", "2.0", {"float16"}, True),
+        ("MaxPool", "2.0", {"float"}, False),
+        ("Det", "2.0", {"float"}, False),
+    ],
+)
+def test_an_operator_is_taken_whole_if_each_dtype_is_that_may_occur(
+    op_type: str, version: str, dtypes: set[str], taken: bool
+) -> None:
+    kinds = {f"tensor({name})" for name in dtypes}
+    assert table(version).takes_any(op_type, 13, kinds.__contains__) is taken
+
+
 def test_a_type_parameter_is_looked_up_in_the_definition() -> None:
     text = """<ir_version: 8, opset_import: ["": 13]>
     g ({0}[N] x) => ({0}[N] y) {{ y = Abs(x) }}"""
