@@ -15,15 +15,27 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
     Attributes:
         reason: why, as the end of a sentence that begins with the node.
         advice: what the user can do about it; may be empty.
+        ml_opset: the version of ai.onnx.ml that the model may keep instead; None for none.
         dtype_of: the value whose unknown dtype is the reason; else empty.
         rank_of: the value whose unknown rank is the reason; else empty.
     """
 
     def __init__(
-        self, reason: str, advice: str = "", *, dtype_of: str = "", rank_of: str = ""
+        self,
+        reason: str,
+        advice: str = "",
+        *,
+        ml_opset: int | None = None,
+        dtype_of: str = "",
+        rank_of: str = "",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.ml_opset = ml_opset
+        self._other_advice = advice
+        if ml_opset is not None:
+            stay = f"leave ai.onnx.ml at {ml_opset}: --ml-opset {ml_opset}"
+            advice = f"{advice}, or {stay}" if advice else stay
         self.advice = advice
         self.dtype_of = str(dtype_of)
         self.rank_of = str(rank_of)
@@ -32,6 +44,10 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
         """Return this exception without its traceback, whose frames keep large objects alive."""
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
+
+    def leave_out_ml_opset(self, otherwise: str) -> None:
+        """Advise to keep no version of ai.onnx.ml; where nothing else is advised, `otherwise`."""
+        self.ml_opset, self.advice = None, self._other_advice or otherwise
 
     @property
     def texts_beside_name(self) -> tuple[str, ...]:

@@ -110,6 +110,7 @@ class Avoidance:
         if unknown is not None:
             failed.append(unknown)
             return
+        last: list[Blocked] = []
         for item in alternatives(op_type, form):
             name = f"{op_type}: {item.description}"
             if name in tried:
@@ -121,10 +122,15 @@ class Avoidance:
                 reason = f"{item.description}, it fails: {error.reason}"
                 # Another opset does not help where the runtime takes the operator at none.
                 helps = hit.quirk is not None or not error.advice.startswith("choose opset")
-                failed.append(Blocked(reason, error.advice if helps else ""))
+                found = Blocked(reason, error.advice if helps else "")
+                # What its own rewrites lack says more than what an older opset does.
+                (last if item.description == AS_BEFORE and not found.advice else failed).append(
+                    found
+                )
                 continue
             if not fresh.unchanged:
                 yield Rewrite(fresh, name, f"{self.label} {_effect_text(hit)}: {item.description}")
+        failed += last
 
     def blocked(
         self, site: Site, hit: TargetProblem, context: Context, failed: Sequence[Blocked]
@@ -146,8 +152,6 @@ class Avoidance:
             item for item in failed if isinstance(item, NotTaken) and op_type not in item.operators
         ]
         others = [item for item in failed if not item.reason.startswith(reason)]
-        # What its own rewrites lack says more than what an older opset does.
-        others.sort(key=lambda item: not item.advice and item.reason.startswith(AS_BEFORE))
         advice = []
         if lacking and hit.quirk is None:
             reason += self._needs(min(lacking, key=lambda item: len(item.operators)))

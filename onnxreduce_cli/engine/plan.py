@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -32,9 +31,6 @@ _ORDER = "it reads what a later node makes: the nodes of its graph are put in or
 
 #: Domains of operators that ONNX Runtime's optimiser adds for its own layouts of data.
 _LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
-
-#: What a step says to type where a model may keep its version of ai.onnx.ml.
-_LEARNING_ADVICE = re.compile(r"(?:, or )?leave ai\.onnx\.ml at \d+: \S+ (\d+)")
 
 
 class SitePlan:
@@ -234,14 +230,6 @@ class SitePlan:
                 if not is_default(node.domain) and (only is None or id(node) in only):
                     yield scope, node
 
-    def _possible(self, advice: str) -> str:
-        """Return an advice without a version of ai.onnx.ml that the runtime does not take."""
-        runtime, found = self.request.runtime, _LEARNING_ADVICE.search(advice)
-        newest = None if runtime is None else runtime.ml_version
-        if runtime is None or newest is None or found is None or int(found[1]) <= newest:
-            return advice
-        return _LEARNING_ADVICE.sub("", advice) or runtime.advice
-
     def _plan_node(self, scope: Scope, node: NodeProto, opset: int) -> None:
         """Plan a node, which is read by `opset` of its domain."""
         site = Site(scope, node)
@@ -254,7 +242,10 @@ class SitePlan:
             )
         except Blocked as blocked:
             site.blocked = blocked.kept()
-            site.blocked.advice = self._possible(blocked.advice)
+            runtime = self.request.runtime
+            newest = None if runtime is None else runtime.ml_version
+            if runtime is not None and newest is not None and (blocked.ml_opset or 0) > newest:
+                site.blocked.leave_out_ml_opset(runtime.advice)
             # Of what blocks the types must agree, though its steps asked for none.
             site.is_sound &= site.lookups.types
             self.ended = self.request.only is not None

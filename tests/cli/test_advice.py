@@ -295,7 +295,7 @@ CASES = [
         ends=1,
     ),
     Case(
-        "leave ai.onnx.ml at 2: --ml-opset 2",
+        "leave ai.onnx.ml at {}: --ml-opset {}",
         "convert encoder.onnx --opset 10 --ml-opset 1",
         "--ml-opset 2",
         without="--ml-opset 1",
@@ -347,7 +347,7 @@ CASES = [
         (("NAME=SIZE", "N=2,M=3"),),
     ),
     Case(
-        "leave ai.onnx.ml at 4: --ml-opset 4",
+        "leave ai.onnx.ml at {}: --ml-opset {}",
         "convert doubles.onnx --opset 18 --ml-opset 2",
         "--ml-opset 4",
         without=" --ml-opset 2",
@@ -396,8 +396,6 @@ ELSEWHERE = {
     "--verbose lists all": "more than ten reasons: test_plan.py",
     "--dry-run shows all": "many blockers: test_showing.py",
     "fix them: --dim NAME=SIZE": "as of one dimension: test_alternatives.py",
-    "leave ai.onnx.ml at 3: --ml-opset 3": "as of 4: test_tree_ensembles.py",
-    "leave ai.onnx.ml at 5: --ml-opset 5": "as of 4: test_tree_ensembles.py",
     "name the size of the batch by --dim": "attention of ONNX Runtime: test_microsoft.py",
     "convert MODEL --": "a command of another tool: test_help.py",
     "A command comes before a model": "a model without a command: test_help.py",

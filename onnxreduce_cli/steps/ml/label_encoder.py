@@ -53,7 +53,7 @@ def one_list(context: Context) -> None:
     if {keys.dtype.kind, values.dtype.kind} != {"O", "i"}:
         raise Blocked(
             "LabelEncoder 1 knows strings and int64 only, one of them for the other",
-            "leave ai.onnx.ml at 2: --ml-opset 2",
+            ml_opset=2,
         )
     names, indices = (keys, values) if keys.dtype.kind == "O" else (values, keys)
     classes = dict(zip(indices.tolist(), names.tolist(), strict=True))
@@ -61,7 +61,7 @@ def one_list(context: Context) -> None:
         raise Blocked(
             "its integers are not 0, 1, 2, ... without a gap, each for one string, as LabelEncoder "
             "1 counts them",
-            "leave ai.onnx.ml at 2: --ml-opset 2",
+            ml_opset=2,
         )
     ordered = [classes[index] for index in range(len(names))]
     context.replace(keep=["default_string", "default_int64"], classes_strings=ordered)
@@ -87,18 +87,16 @@ def tensors_as_lists(context: Context) -> None:
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         raise Blocked(
             "a key is NaN, which runtimes of LabelEncoder 2 do not find",
-            "leave ai.onnx.ml at 4: --ml-opset 4",
+            ml_opset=4,
         )
     if keys.dtype == np.float64:
-        raise Blocked("its keys are doubles", "leave ai.onnx.ml at 4: --ml-opset 4")
+        raise Blocked("its keys are doubles", ml_opset=4)
     default = _default(context, values)
     held = values
     if values.dtype == np.float64:
         held = values.astype(np.float32)
         if not (_same(held, values) and _same(np.float32(default), default)):
-            raise Blocked(
-                "its values are doubles that no float holds", "leave ai.onnx.ml at 4: --ml-opset 4"
-            )
+            raise Blocked("its values are doubles that no float holds", ml_opset=4)
     lists: dict[str, Any] = {**_as_list("keys", keys), **_as_list("values", held)}
     name = next(name for ending, (_, name, _) in _LISTS.items() if f"values_{ending}" in lists)
     lists[name] = default if isinstance(default, str) else default.item()

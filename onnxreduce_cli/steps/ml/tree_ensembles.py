@@ -34,9 +34,7 @@ _SWAPPED = frozenset({"SOFTMAX", "LOGISTIC"})
 #: How many nodes trees may get: those that share branches, and sets of members, are written out.
 _MOST_NODES = 1 << 20
 
-_IN_FLOAT = "export it in float, or leave ai.onnx.ml at 3: --ml-opset 3"
-_STAY_AT_3 = "leave ai.onnx.ml at 3: --ml-opset 3"
-_STAY_AT_5 = "leave ai.onnx.ml at 5: --ml-opset 5"
+_IN_FLOAT = "export it in float"
 
 
 @down(
@@ -57,17 +55,19 @@ def doubles_as_floats(context: Context) -> None:
         narrow = array.astype(np.float32)
         # Hit rates change no result.
         if name != "nodes_hitrates" and not np.array_equal(narrow, array, equal_nan=True):
-            raise Blocked(f"a double of its {name}_as_tensor is no float", _IN_FLOAT)
+            raise Blocked(f"a double of its {name}_as_tensor is no float", _IN_FLOAT, ml_opset=3)
         floats[name] = narrow.tolist()
     weights = [name for name in names if name not in ("nodes_values", "nodes_hitrates")]
     if weights:
         if context.value("post_transform", "NONE") != "NONE":
-            raise Blocked("its scores are transformed in double", _IN_FLOAT)
+            raise Blocked("its scores are transformed in double", _IN_FLOAT, ml_opset=3)
         everything = [number for name in weights for number in floats[name]]
         if context.value("aggregate_function", "SUM") in ("SUM", "AVERAGE") and not (
             _sums_are_floats(everything)
         ):
-            raise Blocked("its weights are added up in double, which no float holds", _IN_FLOAT)
+            raise Blocked(
+                "its weights are added up in double, which no float holds", _IN_FLOAT, ml_opset=3
+            )
     context.replace(drop=[f"{name}_as_tensor" for name in names], **floats)
 
 
@@ -123,7 +123,7 @@ class _Nodes:
         self.branches.append([0, 0])
         self.missing.append(nan)
         if len(self.ids) > _MOST_NODES:
-            raise Blocked(f"its trees would have more than {_MOST_NODES:,} nodes", _STAY_AT_5)
+            raise Blocked(f"its trees would have more than {_MOST_NODES:,} nodes", ml_opset=5)
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes."""
@@ -156,11 +156,11 @@ def as_regressor(context: Context) -> None:
     if context.elem_type(context.node.input[0]) != TensorProto.FLOAT:
         raise Blocked(
             "its input is not known to be float, and TreeEnsembleRegressor gives float alone",
-            _STAY_AT_5,
+            ml_opset=5,
             dtype_of=context.node.input[0],
         )
     post_transform = _word(context, "post_transform", 0, _TRANSFORMS)
-    _check_transform(context, post_transform, _STAY_AT_5)
+    _check_transform(context, post_transform, ml_opset=5)
     made, ensemble = _Nodes(), _Ensemble(context)
     for tree, root in enumerate(context.value("tree_roots")):
         _write_tree(ensemble, made, tree, root)
@@ -183,13 +183,13 @@ def _word(context: Context, name: str, default: int, words: Sequence[str]) -> st
     return words[number]
 
 
-def _check_transform(context: Context, word: str, advice: str) -> None:
+def _check_transform(context: Context, word: str, *, ml_opset: int) -> None:
     # It transforms a single score by neither of them, in any version.
     if word in _SWAPPED and context.value("n_targets", 1) != 1:
         (other,) = _SWAPPED - {word}
         raise Blocked(
             f"ONNX Runtime computes {other} where TreeEnsemble says {word}, against its definition",
-            advice,
+            ml_opset=ml_opset,
         )
 
 
@@ -247,7 +247,7 @@ def _write_tree(ensemble: _Ensemble, made: _Nodes, tree: int, root: int) -> None
         if mode == _MEMBER:
             values = ensemble.members[index]
             if not values:
-                raise Blocked("a set of its members is empty", _STAY_AT_5)
+                raise Blocked("a set of its members is empty", ml_opset=5)
         for position, value in enumerate(values):
             made.add(tree, count, feature, word, value, nan)
             own = made.branches[-1]
@@ -282,7 +282,7 @@ def still_there(_: Context) -> None:
 )
 def no_classifier(context: Context) -> None:
     """TreeEnsemble gives scores; which class they mean depends on how many of them there are."""
-    raise Blocked("it is deprecated there, and TreeEnsemble chooses no class", _STAY_AT_3)
+    raise Blocked("it is deprecated there, and TreeEnsemble chooses no class", ml_opset=3)
 
 
 @up(
@@ -297,7 +297,7 @@ def as_ensemble(context: Context) -> None:
     if context.elem_type(context.node.input[0]) != TensorProto.FLOAT:
         raise Blocked(
             "its input is not known to be float, and TreeEnsemble gives what it takes",
-            _STAY_AT_3,
+            ml_opset=3,
             dtype_of=context.node.input[0],
         )
     value = context.value
@@ -306,9 +306,9 @@ def as_ensemble(context: Context) -> None:
     ]
     if doubles or any(value("base_values", ())):
         what = doubles[0] if doubles else "base_values"
-        raise Blocked(f"TreeEnsemble has no place for its {what}", _STAY_AT_3)
+        raise Blocked(f"TreeEnsemble has no place for its {what}", ml_opset=3)
     post_transform = context.choice("post_transform", "NONE", _TRANSFORMS)
-    _check_transform(context, post_transform, _STAY_AT_3)
+    _check_transform(context, post_transform, ml_opset=3)
     trees, numbers = value("nodes_treeids", ()), value("nodes_nodeids", ())
     modes, features = value("nodes_modes", ()), value("nodes_featureids", ())
     thresholds, missing = value("nodes_values", ()), value("nodes_missing_value_tracks_true", ())
@@ -322,12 +322,12 @@ def as_ensemble(context: Context) -> None:
         strict=True,
     ):
         if (tree, number) in votes:
-            raise Blocked("a leaf has several votes, which TreeEnsemble cannot say", _STAY_AT_3)
+            raise Blocked("a leaf has several votes, which TreeEnsemble cannot say", ml_opset=3)
         votes[tree, number] = target, weight
     inner = [index for index, mode in enumerate(modes) if mode != "LEAF"]
     leaves = [index for index, mode in enumerate(modes) if mode == "LEAF"]
     if any(keys[index] not in votes for index in leaves) or len(votes) != len(leaves):
-        raise Blocked("a leaf has no vote, or another node has one", _STAY_AT_3)
+        raise Blocked("a leaf has no vote, or another node has one", ml_opset=3)
     place = {keys[index]: at for items in (inner, leaves) for at, index in enumerate(items)}
     is_leaf = {keys[index] for index in leaves}
     reached: set[tuple[int, int]] = set()
@@ -343,7 +343,7 @@ def as_ensemble(context: Context) -> None:
         sides.append(([place[key] for key in following], [int(k in is_leaf) for k in following]))
     roots = [key for key in keys if key not in reached]
     if any(key in is_leaf for key in roots) or len(roots) != len(set(trees)):
-        raise Blocked("a tree has no branch, or not one root", _STAY_AT_3)
+        raise Blocked("a tree has no branch, or not one root", ml_opset=3)
     (true_nodes, true_leaves), (false_nodes, false_leaves) = sides
     context.replace(
         "TreeEnsemble",
