@@ -108,6 +108,10 @@ _REMEDIES = (
 _OF_NAMES = GRAPH_OPERATORS | {"Einsum"}
 
 
+#: The largest node of which it is kept that it is valid, in bytes: larger ones hold weights.
+_LARGEST = 4096
+
+
 class _NodeChecks:
     """Checks the nodes of one model.
 
@@ -153,9 +157,9 @@ class _NodeChecks:
         if wrong is not None:
             return f"the name {quoted(wrong)} is not UTF-8"
         function = self._functions.get((domain, op_type, overload)) if self._functions else None
-        # One without inputs may hold weights, one with graphs or a function reads other names.
+        # One with graphs or a function reads other names.
         key: Hashable = None
-        if inputs and function is None and op_type not in _OF_NAMES:
+        if function is None and op_type not in _OF_NAMES and node.ByteSize() <= _LARGEST:
             absent = [index for index, name in enumerate(inputs) if not name]
             texts = [item.SerializeToString() for item in given]
             read_at = opset if is_default(domain) else imports.get(domain)
