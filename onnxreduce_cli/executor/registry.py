@@ -104,6 +104,8 @@ def find_kernel(op: str, since: int) -> RegisteredKernel | None:
     name = _modules().get(op)
     if name is not None:
         import_module(f"{__package__}.{name}")
+    elif (op, since) not in _KERNELS:
+        _load_all()  # A kernel that is new is not in the index yet.
     return _KERNELS.get((op, since))
 
 

@@ -131,8 +131,13 @@ def _replace_removed(op_type: str) -> NextStep | None:
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across one boundary: the one in code, or else by the audit."""
     load_step(op_type, boundary, direction)
-    found = STEPS.get((op_type, boundary, direction))
-    return found or _step_from_audit(op_type, boundary, direction)
+    key = (op_type, boundary, direction)
+    step = STEPS.get(key) or _step_from_audit(op_type, boundary, direction)
+    if step.apply is None and step.status != "unchanged" and key not in STEPS:
+        # A step that is new is not in the index yet.
+        load_all()
+        return STEPS.get(key, step)
+    return step
 
 
 def _step_from_audit(op_type: str, boundary: int, direction: Direction) -> Step:
@@ -272,6 +277,11 @@ def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
     if op_type in BODIES:
         yield Alternative(frozenset({form}), "written in other operators", written_out)
     yield from (item for item in registered if item.last)
+    # A new alternative is not in the index yet.
+    load_all()
+    for item in ALTERNATIVES.get(op_type, ()):
+        if form in item.forms and item not in registered:
+            yield item
 
 
 def _write_otherwise(alternative: Alternative, context: Context) -> str:

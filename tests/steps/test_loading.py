@@ -8,7 +8,7 @@ import sys
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.steps.loading import INDEX, steps_index_text
-from onnxreduce_cli.steps.registry import STEPS
+from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS
 from tests.steps.checklist import undeclared
 
 #: Prints the description of a step that is looked for alone.
@@ -16,6 +16,18 @@ DESCRIPTION = """
 import sys
 from onnxreduce_cli.steps.dispatch import step_for
 print(step_for(sys.argv[1], int(sys.argv[2]), sys.argv[3]).description)
+"""
+
+#: Prints what can stand for a node, and what its step is, where the index has nothing.
+WITHOUT_INDEX = """
+import sys
+from onnxreduce_cli.steps import loading
+loading._index = dict
+from onnxreduce_cli.steps.dispatch import alternatives, step_for
+op_type, form = sys.argv[1:]
+for item in alternatives(op_type, form):
+    print(item.description)
+print(step_for("Mish", 18, "down").description)
 """
 
 #: What a conversion imports of the steps.
@@ -55,6 +67,13 @@ def test_reasons_why_there_is_no_way_are_found_too() -> None:
     for step in reasons:
         told = python(DESCRIPTION, step.op_type, str(step.boundary), step.direction)
         assert told == f"{step.description}\n"
+
+
+def test_what_is_not_in_the_index_is_found_before_a_node_is_in_the_way() -> None:
+    op_type, (first, *_) = next(iter(ALTERNATIVES.items()))
+    told = python(WITHOUT_INDEX, op_type, next(iter(first.forms))).splitlines()
+    assert first.description in told
+    assert told[-1] == STEPS["Mish", 18, "down"].description
 
 
 def test_a_conversion_imports_the_steps_of_its_operators() -> None:
