@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
-from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues, constant_reference
@@ -85,7 +85,7 @@ class PairMaker:
             return (id(site),)  # The names within subgraphs would have to be ignored too.
         tokens: dict[str, Any] = {"": ""}
         own = self.conversion.constants(scope)
-        parts: list[Any] = [scope.opset, *_function_key(scope.function)]
+        parts: list[Any] = [scope.opset, id(scope.function)]
         for item in (*site.behind, node):
             for name in item.input:
                 if name not in tokens:
@@ -363,12 +363,3 @@ class PairMaker:
 
 def _has_graphs(node: NodeProto) -> bool:
     return any(True for _ in subgraphs(node))
-
-
-def _function_key(function: FunctionProto | None) -> tuple[int | None, ...]:
-    """Return a key of what the pairs of a function's nodes depend on, beside the nodes."""
-    if function is None:
-        return ()
-    # What its attributes are depends on its calls.
-    called = function.attribute or function.attribute_proto
-    return id(function) if called else None, imported_version(function, LEARNING)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from onnx import numpy_helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.distinct import DistinctSites
-from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
 from onnxreduce_cli.engine.pairs.smaller import smaller_pair
-from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.verification.inputs.profiles import constant_drawer
 from tests.support import model
 
@@ -46,35 +42,6 @@ def test_equivalent_sites_are_one() -> None:
     assert other.sites == 1
     (pair,) = one.pairs
     assert pair.moved
-
-
-@pytest.mark.parametrize(("given", "attributes"), [("", ""), ("<axes>", "<axes=[1]>")])
-def test_equal_nodes_of_functions_have_one_pair_unless_calls_decide(
-    given: str, attributes: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = []
-    pair = PairMaker.pair
-
-    def noted(maker: PairMaker, site: Site, *rest: Any, **more: Any) -> Pair:
-        made.append(site.scope.label)
-        return pair(maker, site, *rest, **more)
-
-    monkeypatch.setattr(PairMaker, "pair", noted)
-    own = "<axes: ints = @axes>" if given else "<axes=[1]>"
-    functions = [
-        f"""<domain: "own", opset_import: ["": 13]>
-        {name} {given} (x) => (y) {{ y = ReduceMax{own}(x) }}"""
-        for name in ("first", "second")
-    ]
-    source = model(
-        f"""<ir_version: 8, opset_import: ["": 13, "own": 1]>
-        g (float[2,3] x) => (float[2,1] y, float[2,1] z) {{
-            y = own.first{attributes}(x) z = own.second{attributes}(x) }} """
-        + "".join(functions)
-    )
-    (one,) = DistinctSites(Conversion(source, 18), constant_drawer()).with_small_tensors()
-    assert one.sites == 2
-    assert len(made) == (2 if given else 1)
 
 
 def test_pairs_of_true_sizes_and_of_the_smallest_follow() -> None:
