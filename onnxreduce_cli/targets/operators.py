@@ -301,7 +301,7 @@ class OperatorTable:
             fact.value == "taken"
             and not fact.conditions
             and all(
-                self._has_dtype(kind, allowed)
+                self._allows(kind.removeprefix("tensor(").removesuffix(")"), allowed)
                 for place, allowed in fact.dtypes
                 for kind in _kinds_at(place, op_type, opset)
                 if may_be(kind)
@@ -309,9 +309,8 @@ class OperatorTable:
             for fact in self.facts_at("", op_type, opset)
         )
 
-    def _has_dtype(self, kind: str, allowed: Set[str]) -> bool:
-        """Return whether the dtype of a type, as schemas spell it, is one of those allowed."""
-        dtype = kind.removeprefix("tensor(").removesuffix(")")
+    def _allows(self, dtype: str, allowed: Set[str]) -> bool:
+        """Return whether a dtype, or the one that it is computed as, is one of those allowed."""
         return dtype in allowed or self._casts.get(dtype) in allowed
 
     def _is_complete(self, domain: str) -> bool:
@@ -359,7 +358,7 @@ class OperatorTable:
                 if not elem_type:
                     continue
                 dtype = TensorProto.DataType.Name(elem_type).lower()
-                if dtype not in allowed and self._casts.get(dtype) not in allowed:
+                if not self._allows(dtype, allowed):
                     side = "inputs" if name in node.node.input else "outputs"
                     yield f"its {side} are {_alternatives(allowed)}, not {dtype}"
                     break
