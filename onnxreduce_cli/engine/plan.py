@@ -169,6 +169,8 @@ class SitePlan:
                     return
                 if node.domain != LEARNING or self.facts.calls.function_of(node) is not None:
                     continue
+                if self.request.only is not None and id(node) not in self.request.only:
+                    continue
                 if self.converter.next_learning_step(node, own) is not None:
                     self._plan_node(scope, node, own)
 
