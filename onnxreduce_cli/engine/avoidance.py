@@ -15,6 +15,7 @@ from onnxreduce_cli.targets.operators import OperatorTable
 if TYPE_CHECKING:
     from onnx import NodeProto
 
+    from onnxreduce_cli.steps.registry import Alternative
     from onnxreduce_cli.targets.requirement import Target
     from onnxreduce_cli.targets.verdict import TargetProblem
 
@@ -111,10 +112,7 @@ class Avoidance:
             failed.append(unknown)
             return
         last: list[Blocked] = []
-        for item in alternatives(op_type, form):
-            name = f"{op_type}: {item.description}"
-            if name in tried:
-                continue
+        for name, item in untried(op_type, form, tried):
             fresh = context.afresh()
             try:
                 item.apply(fresh)
@@ -184,6 +182,14 @@ class Avoidance:
     def label(self) -> str:
         """The runtime, as the user named it."""
         return self._runtime.label
+
+
+def untried(op_type: str, form: str, tried: AttemptedRewrites) -> Iterator[tuple[str, Alternative]]:
+    """Yield the alternatives to a node in a form that did not lead to it, each with its name."""
+    for item in alternatives(op_type, form):
+        name = f"{op_type}: {item.description}"
+        if name not in tried:
+            yield name, item
 
 
 def _ways_out(runtime: Target, op_type: str, opset: int) -> Iterator[str]:

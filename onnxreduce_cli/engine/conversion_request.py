@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +30,6 @@ class ConversionRequest(NamedTuple):
         contract: the operators to contract to.
         runtime: the runtime that the model is for; None for any.
         uncontracted: the contractions that are not to be made, each with the reason.
-        only: the identities of the nodes to plan, up to the first that blocks; None for all nodes.
     """
 
     source: int | None
@@ -39,7 +38,6 @@ class ConversionRequest(NamedTuple):
     contract: frozenset[str] = frozenset()
     runtime: Target | None = None
     uncontracted: Mapping[ContractionKey, str] = MappingProxyType({})
-    only: Collection[int] | None = None
 
     def learning_target(self, own: int) -> int:
         """Return the version of ai.onnx.ml to reach from the model's own.

@@ -130,6 +130,11 @@ class NodeConverter:
             self._contractor = Contractor(facts, request.contract, request.target)
 
     @property
+    def target(self) -> int:
+        """The opset that nodes are converted to."""
+        return self._request.target
+
+    @property
     def asked(self) -> Collection[str]:
         """The operators of which the outcome depends on the runtime."""
         return () if self._avoidance is None else self._avoidance.asked
@@ -232,6 +237,15 @@ class NodeConverter:
         self, site: Site, scope: Scope, waiting: list[_Waiting], outputs: Collection[str]
     ) -> list[NodeProto]:
         """Convert nodes of a site to the target; `outputs` must keep their names."""
+        items = self._at_all_boundaries(site, scope, waiting, outputs)
+        if self._avoidance is None:
+            return [item.node for item in items]
+        return self._avoiding(site, scope, items, outputs)
+
+    def _at_all_boundaries(
+        self, site: Site, scope: Scope, waiting: list[_Waiting], outputs: Collection[str]
+    ) -> list[_Waiting]:
+        """Take nodes of a site across all boundaries, whatever the runtime."""
         done: list[_Waiting] = []
         count = 0
         waiting.reverse()
@@ -253,11 +267,29 @@ class NodeConverter:
             if count > MOST_EMITTED_NODES:
                 raise Blocked(f"it would become more than {MOST_EMITTED_NODES:,} nodes")
             waiting += reversed(self._emitted(site, scope, crossing))
-        nodes = self._simplified(site, scope, [item.node for item in done], outputs)
-        if self._avoidance is None:
-            return nodes
         ways = {id(item.node): item for item in done}
-        return self._avoiding(site, scope, [ways[id(node)] for node in nodes], outputs)
+        nodes = self._simplified(site, scope, [item.node for item in done], outputs)
+        return [ways[id(node)] for node in nodes]
+
+    def at_target(
+        self, site: Site, scope: Scope, context: Context, tried: AttemptedRewrites
+    ) -> list[NodeProto]:
+        """Return at the target, whatever the runtime, what a context emitted for its node.
+
+        Args:
+            site: the site that the node belongs to.
+            scope: the scope of the node.
+            context: the node and the emitted nodes.
+            tried: the rewrites that led to the emitted nodes.
+
+        Raises:
+            Blocked: there is no way across some boundary.
+        """
+        _add_notes(site, context)
+        crossing = _CrossedBoundary(context, "", context.source_opset, MappingProxyType({}), tried)
+        waiting = self._emitted(site, scope, crossing)
+        items = self._at_all_boundaries(site, scope, waiting, context.node.output[:])
+        return [item.node for item in items]
 
     def _emitted(self, site: Site, scope: Scope, crossing: _CrossedBoundary) -> list[_Waiting]:
         """Return the nodes that were emitted, with their subgraphs at the target."""
@@ -303,7 +335,7 @@ class NodeConverter:
         Raises:
             NoMatchError: they are not equivalent to it after all.
         """
-        context = self._context(
+        context = self.context(
             site, site.scope, site.node, site.scope.opset or 0, self._request.target
         )
         contraction.emit(context)
@@ -327,7 +359,7 @@ class NodeConverter:
             more = False
             for contraction in contractor.find_written(site.scope, nodes, outputs, target):
                 last = contraction.last
-                context = self._context(site, site.scope, last, target, target)
+                context = self.context(site, site.scope, last, target, target)
                 try:
                     contraction.emit(context)
                     self._refuse_for_runtime(site, context)
@@ -358,7 +390,7 @@ class NodeConverter:
         from onnxreduce_cli.idioms.matching import NoMatchError
 
         for emitted, _ in context.emitted:
-            made = self._context(site, site.scope, emitted, target, target)
+            made = self.context(site, site.scope, emitted, target, target)
             problem = avoidance.problem(made)
             if problem is not None:
                 raise NoMatchError(f"{avoidance.label} would not do: it {problem.what}")
@@ -370,7 +402,7 @@ class NodeConverter:
         if len(nodes) < 2:
             return nodes
         target = self._request.target
-        context = self._context(site, scope, site.node, target, target)
+        context = self.context(site, scope, site.node, target, target)
         kept = simplified(context, nodes, outputs)
         self.swept += len(nodes) - len(kept)
         return kept
@@ -389,13 +421,13 @@ class NodeConverter:
             learned = self.next_learning_step(node, opset)
             if learned is None:
                 return None
-            context = self._context(site, scope, node, opset, learned.opset)
+            context = self.context(site, scope, node, opset, learned.opset)
             learned.take(context)
             return _CrossedBoundary(context, context.description, learned.opset, expanded, tried)
         if not is_default(node.domain):
             if not self.expands_domain(node):
                 return None
-            context = self._context(site, scope, node, opset, opset)
+            context = self.context(site, scope, node, opset, opset)
             description = body_writer(MICROSOFT)(context)
             return _CrossedBoundary(context, description, opset, expanded, tried)
         target = self._request.target
@@ -403,20 +435,20 @@ class NodeConverter:
         # What is expanded in several steps does not go up again between them.
         following = None if op_type in expanded else self.next_step(op_type, opset)
         if following is not None:
-            context = self._context(site, scope, node, opset, following.opset)
+            context = self.context(site, scope, node, opset, following.opset)
             following.take(context)
             if context.unchanged and node.input and not node.input[-1]:
                 _drop_absent_inputs(context, following.opset)
             return _CrossedBoundary(context, context.description, following.opset, expanded, tried)
         if self.expands(op_type, opset):
             read_at = opset if op_type in expanded else target
-            context = self._context(site, scope, node, read_at, BODY_OPSET)
+            context = self.context(site, scope, node, read_at, BODY_OPSET)
             description = self._expand(context, expanded)
             expanded = {**expanded, op_type: read_at}
             return _CrossedBoundary(context, description, BODY_OPSET, expanded, tried | {op_type})
         if tried:
             # A rewrite may have brought dtypes that the operator does not allow at the target.
-            context = self._context(site, scope, node, target, target)
+            context = self.context(site, scope, node, target, target)
             fit_types(context, node, target, target)
             if not context.unchanged:
                 return _CrossedBoundary(context, "", target, expanded, tried)
@@ -479,8 +511,6 @@ class NodeConverter:
             try:
                 nodes += self._at_target(site, scope, item, beside)
             except NotTaken as error:
-                if self._request.only is not None:
-                    raise
                 refused.append(error.kept())
         if refused:
             found = refused[0].together_with(refused[1:])
@@ -507,7 +537,7 @@ class NodeConverter:
         assert avoidance is not None
         if not is_default(node.domain) or not avoidance.affects(node.op_type):
             return [node]
-        context = self._context(site, scope, node, target, target)
+        context = self.context(site, scope, node, target, target)
         context.beside = beside if node is not site.node else ()
         hit = avoidance.hit(site, context)
         if hit is None:
@@ -562,7 +592,7 @@ class NodeConverter:
             stated = {output.name for output in graph.output if kind_of(output.type)}
             state_types(graph, uninferred_types(self.facts, target, inner, graph.node, stated))
 
-    def _context(
+    def context(
         self, site: Site, scope: Scope, node: NodeProto, source_opset: int, opset: int
     ) -> Context:
         """Return the context of one of a site's nodes, read at one opset and written at another."""

@@ -52,7 +52,6 @@ class SitePlan:
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
         soundness: refuses nodes that contradict the model.
-        ended: whether the plan ends with its last site: see `ConversionRequest.only`.
     """
 
     def __init__(self, model_input: ConversionInput, request: ConversionRequest) -> None:
@@ -78,7 +77,6 @@ class SitePlan:
         self.unread: dict[str, int] = {}
         self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
-        self.ended = False
         for scope in model_input.scopes:
             self._plan_scope(scope)
         self._plan_learning()
@@ -129,12 +127,9 @@ class SitePlan:
             self._plan_without_import(scope)
             return
         contracted = self.converter.contracted(scope)
-        only, nodes = self.request.only, [*zip(scope.nodes, scope.op_types, strict=True)]
-        if only is not None:
-            nodes = [item for item in nodes if id(item[0]) in only]
         affected = {
             op_type
-            for op_type in {op_type for _, op_type in nodes}
+            for op_type in {*scope.op_types}
             if self.converter.expands(op_type, scope.opset)
             or self.converter.affects(op_type, scope.opset)
         }
@@ -142,15 +137,13 @@ class SitePlan:
         expands = self.request.runtime is not None or any(
             item.startswith(MICROSOFT) for item in self.request.options.expand
         )
-        for node, op_type in nodes:
+        for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
             taken = contracted.get(id(node))
             if taken is not None:
                 alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
                 self.soundness.refuse_contradictions(alone)
                 self.sites += [taken] if taken.node is node else []
                 continue
-            if self.ended:
-                return
             if op_type in calls.op_types and calls.function_of(node) is not None:
                 continue
             if (op_type in affected and is_default(node.domain)) or (
@@ -165,11 +158,7 @@ class SitePlan:
             if own is None or own == self.request.learning_target(own):
                 continue
             for node in scope.nodes:
-                if self.ended:
-                    return
                 if node.domain != LEARNING or self.facts.calls.function_of(node) is not None:
-                    continue
-                if self.request.only is not None and id(node) not in self.request.only:
                     continue
                 if self.converter.next_learning_step(node, own) is not None:
                     self._plan_node(scope, node, own)
@@ -225,11 +214,10 @@ class SitePlan:
                 self.sites.append(site)
 
     def _nodes_of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
-        """Yield the nodes to plan whose operators are not of the default domain."""
-        only = self.request.only
+        """Yield the nodes whose operators are not of the default domain."""
         for scope in self.input.scopes:
             for node in scope.nodes:
-                if not is_default(node.domain) and (only is None or id(node) in only):
+                if not is_default(node.domain):
                     yield scope, node
 
     def _plan_node(self, scope: Scope, node: NodeProto, opset: int) -> None:
@@ -250,7 +238,6 @@ class SitePlan:
                 site.blocked.leave_out_ml_opset(runtime.advice)
             # Of what blocks the types must agree, though its steps asked for none.
             site.is_sound &= site.lookups.types
-            self.ended = self.request.only is not None
         finally:
             # Steps trust the facts that they look up: if these are wrong, so is the result.
             self.soundness.refuse_contradictions(site)

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, NodeProto, TensorProto
 
 from onnxreduce_cli.containers.operators import OPERATORS
-from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
-from onnxreduce_cli.engine.avoidance import Avoidance, blocked_by_domain
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import check_source
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
+from onnxreduce_cli.engine.converted_nodes import AskedRuntime, ConvertedNode, UndecidedError
+from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
 from onnxreduce_cli.engine.operator_coverage import operators_of_other_domains
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
-from onnxreduce_cli.model.graph.dead_values import REMOVABLE
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.stated_types import lacks_inference
+from onnxreduce_cli.model.graph.dead_values import dead_values
 from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, imported_version, is_default
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.verdict import target_problems
 
 #: The dtypes of values that steps bring in.
 _EMITTED = frozenset({"bool", "double", "float", "float16", "int32", "int64", "uint8"})
-
-
-#: A node of a converted model, behind the identity of the model's own that it is made of.
-_Converted = tuple[int, NodeFacts]
 
 
 class Reach:
@@ -92,110 +91,147 @@ class OpsetReach:
         self._opset = opset
         self._plan = self._make_plan(ConversionRequest(reach.own, opset))
         self.blockers = self._plan.blockers
-        self._refused: dict[Hashable, list[_Converted]] = {}
+        self._refused: dict[Hashable, list[ConvertedNode]] = {}
         self._planned: dict[Hashable, list[tuple[dict[str, Hashable], bool]]] = {}
 
-    def suits(self, runtime: Target) -> bool:
+    def suits(self, target: Target) -> bool:
         """Return whether the conversion for a runtime has no blockers.
-
-        Only the nodes are planned for the runtime of which it does not take what they become.
 
         Raises:
             InvalidModelError: the model contradicts itself.
         """
         if self.blockers:
             return False
-        model_input, plan = self._reach.input, self._plan
-        whole = ConversionRequest(self._reach.own, self._opset, runtime=runtime)
-        own = imported_version(model_input.model, LEARNING)
-        learned = own and whole.learning_target(own)
-        if plan.input is model_input and plan.ml_opset == learned:
-            blocked = False
-            for key, nodes in self._refused_by(runtime):
-                request = whole._replace(only=frozenset(origin for origin, _ in nodes))
-                if not self._has_no_blockers(request, key):
-                    blocked = True
-                    if self._reach.is_plain and not any(_may_die(node) for _, node in nodes):
-                        return False
-            if not blocked:
-                return True
+        request = ConversionRequest(self._reach.own, self._opset, runtime=target)
+        own = imported_version(self._reach.input.model, LEARNING)
+        learned = own and request.learning_target(own)
+        runtime = AskedRuntime(target, self._opset, self._reach.dtypes)
+        if self._plan.input is self._reach.input and self._plan.ml_opset == learned:
+            try:
+                with collector_paused():
+                    found = self._is_taken(runtime)
+            except UndecidedError:
+                pass
+            else:
+                if found or self._reach.is_plain:
+                    return found
         taken = (
-            blocked_by_domain(runtime, *item) is None
+            blocked_by_domain(target, *item) is None
             for item in operators_of_other_domains(self._reach.facts)
         )
-        return self._has_no_blockers(whole, (learned, *taken))
+        return self._has_no_blockers(runtime, request, (learned, *taken))
 
-    def _refused_by(self, runtime: Target) -> Iterator[tuple[Hashable, Sequence[_Converted]]]:
-        """Yield the converted nodes that a runtime does not take.
+    def _is_taken(self, runtime: AskedRuntime) -> bool:
+        """Return whether a runtime takes each node, something in its place, or needs none.
 
-        Those of one operator come together, behind a key of what the runtime takes of it.
+        Raises:
+            UndecidedError: only a plan of the whole model tells.
+            InvalidModelError: the model contradicts itself.
         """
-        affected = Avoidance(runtime, self._opset).affects
+        instead: dict[int, Sequence[NodeProto]] = {}
+        blocked: dict[int, Site] = {}
+        sites: dict[int, Site] = {}
+        for node in self._refused_by(runtime):
+            taken, sites[id(node.site)] = node.taken_as(runtime), node.site
+            if taken is not None:
+                instead[id(node.node)] = taken
+            elif node.may_die:
+                blocked[id(node.site)] = node.site
+            else:
+                return False
+        written = [
+            self._rewritten(site, instead) for key, site in sites.items() if key not in blocked
+        ]
+        return not blocked or self._are_dead(blocked.values(), written)
+
+    def _rewritten(self, site: Site, instead: Mapping[int, Sequence[NodeProto]]) -> Site:
+        """Return a site with nodes written in place of some that a runtime does not take.
+
+        Raises:
+            UndecidedError: the nodes cannot be there for reasons of their own.
+        """
+        planned, node = self._changed.get(id(site.node), site), site.node
+        result = [new for made in planned.result for new in instead.get(id(made), [made])]
+        found = Site(site.scope, node, result=result)
+        try:
+            refuse_emulation(found, self._opset, emulate=False, emulated=may_loop(node.op_type))
+            if self._plan.maker.as_nodes(site.scope):
+                self._plan.maker.read_in(site.scope, [result])
+        except Blocked as error:
+            raise UndecidedError from error
+        if site.scope.function is not None and any(
+            lacks_inference(item, self._opset) for item in result
+        ):
+            raise UndecidedError
+        return found
+
+    def _are_dead(self, blocked: Iterable[Site], written: Sequence[Site]) -> bool:
+        """Return whether nothing reads the nodes of blocked sites once others are written."""
+        nodes = {id(site.node) for site in blocked}
+        replaced = nodes.union(id(site.node) for site in written)
+        rest = (site for key, site in self._changed.items() if key not in replaced)
+        model_input = self._reach.input
+        dead = dead_values(model_input.scopes, [*rest, *written], model_input.bound())
+        return nodes <= {*dead.nodes}
+
+    def _refused_by(self, runtime: AskedRuntime) -> Iterator[ConvertedNode]:
+        """Yield the converted nodes that a runtime does not take."""
         for (domain, op_type), nodes in self._converted.items():
             if domain:
-                version = self._imports.get(domain, 0)
-                if blocked_by_domain(runtime, domain, op_type, version) is not None:
-                    yield (domain, op_type), nodes
-            elif affected(op_type):
-                key = op_type, self._key(runtime, op_type)
-                if key not in self._refused:
-                    self._refused[key] = [
-                        (origin, node)
-                        for origin, node in nodes
-                        if any(target_problems(runtime, node, self._opset))
-                    ]
-                if self._refused[key]:
-                    yield key, self._refused[key]
+                yield from (node for node in nodes if not node.is_taken(runtime))
+                continue
+            key = op_type, runtime.key(op_type)
+            if key not in self._refused:
+                asked = nodes if runtime.affects(op_type) else ()
+                self._refused[key] = [node for node in asked if not node.is_taken(runtime)]
+            yield from self._refused[key]
 
-    def _has_no_blockers(self, request: ConversionRequest, key: Hashable) -> bool:
-        """Return whether a conversion for a runtime has no blockers; equal keys are equal nodes.
+    def _has_no_blockers(
+        self, runtime: AskedRuntime, request: ConversionRequest, key: Hashable
+    ) -> bool:
+        """Return whether a conversion of the whole model for a runtime has no blockers.
 
         What was found for one runtime holds for others of which the same is known of all operators
-        that were asked for.
+        that were asked for; equal keys say the same of other domains.
         """
-        runtime = request.runtime
-        assert runtime is not None
         planned = self._planned.setdefault(key, [])
         for known, found in planned:
-            if all(self._key(runtime, op_type) == item for op_type, item in known.items()):
+            if all(runtime.key(op_type) == item for op_type, item in known.items()):
                 return found
         plan = self._make_plan(request)
-        asked = {op_type: self._key(runtime, op_type) for op_type in plan.converter.asked}
+        asked = {op_type: runtime.key(op_type) for op_type in plan.converter.asked}
         planned.append((asked, not plan.blocked))
         return not plan.blocked
 
-    def _key(self, runtime: Target, op_type: str) -> Hashable:
-        """Return a key of what is known of an operator in a runtime."""
-        return runtime.key("", op_type, self._opset, self._reach.dtypes)
+    @cached_property
+    def _changed(self) -> dict[int, Site]:
+        """The sites by the identity of their nodes."""
+        return {id(site.node): site for site in self._plan.sites}
 
     @cached_property
-    def _imports(self) -> dict[str, int]:
-        """The versions of the domains that the converted model imports."""
-        found = {entry.domain: entry.version for entry in self._reach.input.model.opset_import}
-        return found | ({} if self._plan.ml_opset is None else {LEARNING: self._plan.ml_opset})
-
-    @cached_property
-    def _converted(self) -> dict[tuple[str, str], list[_Converted]]:
+    def _converted(self) -> dict[tuple[str, str], list[ConvertedNode]]:
         """The nodes of the converted model by domain and operator."""
-        found: dict[tuple[str, str], list[_Converted]] = {}
-        for origin, scope, node in self._plan.nodes_after():
+        plan, changed = self._plan, self._changed
+        imports = {entry.domain: entry.version for entry in self._reach.input.model.opset_import}
+        imports |= {} if plan.ml_opset is None else {LEARNING: plan.ml_opset}
+        found: dict[tuple[str, str], list[ConvertedNode]] = {}
+        sites: dict[int, Site] = {}
+        for origin, scope, node in plan.nodes_after():
+            planned = changed.get(id(origin))
+            own = planned.scope if planned is not None else scope
+            site = sites.setdefault(id(origin), Site(own, origin, result=[origin]))
             domain = "" if is_default(node.domain) else node.domain
-            workspace = self._plan.converter.workspace(scope)
-            facts = NodeFacts(node, scope, self._opset, workspace, Lookups())
-            found.setdefault((domain, node.op_type), []).append((id(origin), facts))
+            converted = ConvertedNode(
+                plan.converter,
+                site,
+                scope,
+                node,
+                beside=planned.result if planned is not None and node is not origin else (),
+                imported=imports.get(domain, 0),
+            )
+            found.setdefault((domain, node.op_type), []).append(converted)
         return found
 
     def _make_plan(self, request: ConversionRequest) -> SitePlan:
-        model_input = self._reach.input
         with collector_paused():
-            if request.only is not None:
-                return SitePlan(model_input, request)
-            return make_plan(model_input, request)
-
-
-def _may_die(node: NodeFacts) -> bool:
-    """Return whether a node computes sizes or constants, which rewrites of others may not read."""
-    made = node.node.output
-    return node.node.op_type in REMOVABLE and any(
-        node.rank(name) in (0, 1) or node.constant(name) is not None for name in made
-    )
+            return make_plan(self._reach.input, request)

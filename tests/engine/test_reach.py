@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.conversion_request import ConversionRequest
+from onnxreduce_cli.engine.converted_nodes import ConvertedNode
 from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.engine.new_constants import ConstantMaker
-from onnxreduce_cli.engine.node_converter import NodeConverter
-from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.engine.reach import OpsetReach, Reach
-from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.targets.allowed import operator_list_target
 from onnxreduce_cli.targets.requirement import Target, find_target
@@ -171,18 +172,21 @@ def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
     assert Conversion(found, 13, runtime=target).avoided.total() == 4
 
 
-def test_a_node_is_refused_once_for_all_runtimes_that_say_the_same_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whatever they say of the nodes before it, which each of them would get written otherwise."""
-    planned = []
-    plan = OpsetReach._make_plan
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The operators of the nodes that something else was written in place of, each time."""
+    found = []
+    write = ConvertedNode._write
 
-    def counted(reach: OpsetReach, request: ConversionRequest) -> SitePlan:
-        planned.append(request.runtime)
-        return plan(reach, request)
+    def noted(node: ConvertedNode, *args: Any) -> Sequence[ConvertedNode] | None:
+        found.append(node.node.op_type)
+        return write(node, *args)
 
-    monkeypatch.setattr(OpsetReach, "_make_plan", counted)
+    monkeypatch.setattr(ConvertedNode, "_write", noted)
+    return found
+
+
+def test_what_can_be_written_is_written_once_for_all_runtimes(written: list[str]) -> None:
     reach = Reach(
         model("""<ir_version: 8, opset_import: ["" : 13]>
         g (float[2,3,3] x) => (float[2] y) { y = Det(x) }""")
@@ -190,32 +194,54 @@ def test_a_node_is_refused_once_for_all_runtimes_that_say_the_same_of_it(
     lists = (["Softmax", "Add"], ["Abs", "ReduceSum", "Add"], ["ReduceL1"])
     first, *others = [operator_list_target(names) for names in lists]
     assert not reach.suits(first)
+    done = [*written]
+    assert "Det" in done
     assert not any(reach.suits(target) for target in others)
-    assert planned == [None, first]
+    assert written == done
 
 
-def test_only_what_a_runtime_does_not_take_is_planned_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    planned = []
-    convert = NodeConverter.convert
-
-    def noted(converter: NodeConverter, site: Site, opset: int) -> None:
-        planned.append(site.node.op_type)
-        convert(converter, site, opset)
-
+def test_only_what_a_runtime_does_not_take_is_written_otherwise(written: list[str]) -> None:
     reach = Reach(
         model("""<ir_version: 8, opset_import: ["" : 13]>
         g (float[2,3,3] x) => (float[2,3,1] y) { l = ReduceL1<axes=[2], keepdims=1>(x)
         s = Softmax(x) p = Add(l, s) y = ReduceL1<axes=[2], keepdims=1>(p) }""")
     ).to(13)
-    monkeypatch.setattr(NodeConverter, "convert", noted)
     assert reach.suits(operator_list_target(["ReduceL1", "Softmax", "Add"]))
-    assert not planned
+    assert not written
     assert reach.suits(operator_list_target(["Abs", "ReduceSum", "Softmax", "Add"]))
-    assert planned == ["ReduceL1", "ReduceL1"]
+    done = [*written]
+    assert {*done} == {"ReduceL1"}
     assert not reach.suits(operator_list_target(["ReduceL1", "Softmax"]))
-    assert planned == ["ReduceL1", "ReduceL1", "Add"]
+    assert "Add" in written
+    assert written.count("ReduceL1") == len(done)
+
+
+#: Nodes that something else can be written for, one of them in steps, one whose sizes may be dead
+#: afterwards, two in branches, and one of another domain.
+VARIOUS = """<ir_version: 8, opset_import: ["" : 18, "com.microsoft" : 1, "local" : 1]>
+g (float[2,3] x, bool c) => (float[2,3] y) <int64[2] a = {4, 3}, int64[2] b = {2, 1}>
+{
+  m = Mish(x) s = Div(a, b) n = ReduceL1<keepdims=1>(m) e = Expand(n, s)
+  i = If (c) <then_branch = t () => (float[2,3] p) { p = Softsign(e) },
+              else_branch = f () => (float[2,3] q) { q = Celu(e) }>
+  q = com.microsoft.QuickGelu<alpha=1.7>(i) y = HardSwish(q)
+}"""
+
+#: The same with a function.
+CALLING = VARIOUS.replace(" HardSwish(q)", " local.own(q)")
+CALLING += """<domain: "local", opset_import: ["" : 18]> own (v) => (w) { w = HardSwish(v) }"""
+
+_WRITTEN = ("Abs", "Add", "Celu", "Clip", "Div", "Elu", "Exp", "Expand", "HardSwish", "If", "Log")
+_WRITTEN += ("Max", "Mish", "Mul", "Neg", "ReduceL1", "ReduceSum", "Relu", "Sigmoid", "Softplus")
+_WRITTEN += ("Softsign", "Tanh", "Tile", "Where", "com.microsoft.QuickGelu", "HardSigmoid", "Min")
+
+
+@given(st.sets(st.sampled_from(_WRITTEN)), st.sampled_from([VARIOUS, CALLING]))
+@settings(max_examples=60, deadline=None)
+def test_what_runtimes_take_is_what_conversions_for_them_say(lacking: set[str], text: str) -> None:
+    found, target = model(text), operator_list_target(["Constant", *sorted({*_WRITTEN} - lacking)])
+    whole = Conversion(found, 18, runtime=target)
+    assert Reach(found).to(18).suits(target) is not bool(whole.blockers)
 
 
 def test_what_a_runtime_does_not_take_may_be_dead_afterwards() -> None:
