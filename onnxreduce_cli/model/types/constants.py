@@ -172,7 +172,7 @@ class KnownConstants(ABC):
 
     def answer_key(self, scope: Scope, method: str, names: Sequence[str]) -> Hashable:
         """Return the key of the answer to a question about the model's values, and note nothing."""
-        return answer_key(names[0], UNNOTED[method](self, scope, *names))
+        return answer_key(scope, names[0], UNNOTED[method](self, scope, *names))
 
     def _fold_given(self, scope: Scope, name: str) -> Folded | None:
         return None if self._given is None else self._given._fold(scope, name)

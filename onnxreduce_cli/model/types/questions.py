@@ -57,12 +57,17 @@ class Questions:
             self.answers.setdefault(question, answer)
 
 
-def array_key(name: str, array: npt.NDArray[Any] | None) -> Hashable:
-    """Return a key of the constant value of a name: equal keys are equal constants."""
+def array_key(own: Hashable, array: npt.NDArray[Any] | None) -> Hashable:
+    """Return a key of a constant value: equal keys are equal constants.
+
+    Args:
+        own: what no other value has, to tell a large one by.
+        array: the value; None where it is not known.
+    """
     if array is None:
         return None
     if array.size > _COMPARED:
-        return str(name)
+        return own
     elements = (*array.ravel(),) if array.dtype == object else array.tobytes()
     return array.dtype, array.shape, elements
 
@@ -78,15 +83,15 @@ def question(method: _Method) -> _Method:
             return found
         # Questions about generated values lead to some about values of the model.
         if all(self.generated.key(scope, name) is None for name in names):
-            key = answer_key(names[0], found)
+            key = answer_key(scope, names[0], found)
             self.questions.note(scope, method.__name__, names, key)
         return found
 
     return cast("_Method", asked)
 
 
-def answer_key(name: str, answer: Any) -> Hashable:
-    """Return a key of what was answered about a name: equal keys are equal answers.
+def answer_key(scope: Scope, name: str, answer: Any) -> Hashable:
+    """Return a key of what was answered about a name in a scope: equal keys are equal answers.
 
     Returns:
         `...` for what is known in part.
@@ -94,5 +99,5 @@ def answer_key(name: str, answer: Any) -> Hashable:
     if isinstance(answer, Folded):
         answer = ... if answer.constant is None else answer.constant
     if isinstance(answer, np.ndarray):
-        return array_key(name, answer)
+        return array_key((id(scope), str(name)), answer)
     return cast("Hashable", answer)

@@ -6,6 +6,7 @@ once for each way in which a function whose types are needed is called.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from onnx import (
 from onnxreduce_cli.model.graph.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.graph.edit import put_in_order
 from onnxreduce_cli.model.graph.overridable import StatedTypes, drop_defaults
-from onnxreduce_cli.model.graph.scope import Scope, called_key, function_key, scopes, with_inner
+from onnxreduce_cli.model.graph.scope import Scope, called_key, scopes, with_inner
 from onnxreduce_cli.model.graph.values import (
     ValueType,
     common_type,
@@ -29,6 +30,7 @@ from onnxreduce_cli.model.graph.values import (
     stated_in,
 )
 from onnxreduce_cli.model.types.constants import KnownConstants
+from onnxreduce_cli.model.types.questions import answer_key
 from onnxreduce_cli.model.types.run_time_sizes import infer_run_time_shapes
 from onnxreduce_cli.model.types.shapes_by_values import (
     StatedShapes,
@@ -39,6 +41,9 @@ from onnxreduce_cli.model.types.skeleton import call_skeleton, model_skeleton
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.types.called_types import CalledTypes
+
+#: The types of a call's inputs, and the values of its attributes.
+_Arguments = tuple[Sequence[ValueType | None], Mapping[str, AttributeProto]]
 
 #: How many times inference runs again, each time for shapes that those of the time before decide.
 _ROUNDS = 3
@@ -73,8 +78,10 @@ class ShapeInference:
             scope for tree in trees.values() for scope in tree if tree[0].function is None
         ]
         self._inferred: dict[int, dict[str, ValueType]] = {}
-        #: The types in each scope of a function, by its key and the arguments of a call.
+        #: The types in each scope of a function, by its body and the arguments of a call.
         self._types_by_call: dict[Hashable, list[dict[str, ValueType]]] = {}
+        #: The same in all calls together, by its body, these arguments, and its constant inputs.
+        self._types_by_calls: dict[Hashable, list[dict[str, ValueType]]] = {}
         #: The outermost scopes that inference has been run over.
         self._done: set[int] = set()
 
@@ -265,15 +272,28 @@ class ShapeInference:
         from onnxreduce_cli.model.types.called_types import frozen
 
         tree = self._trees[id(root)]
-        name = function_key(function)
-        calls: dict[Hashable, tuple[Sequence[ValueType | None], Mapping[str, AttributeProto]]] = {}
+        body = _body_key(function)
+        calls: dict[Hashable, _Arguments] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
-            key = (name, types, frozen(bound))
-            calls[key] = types, bound
+            calls[body, types, frozen(bound)] = types, bound
+        read = function.input if any(map(candidate_indices, tree)) else ()
+        constants = (answer_key(root, name, self._known.constant(root, name)) for name in read)
+        key = (body, *calls, *constants)
+        if key not in self._types_by_calls:
+            self._infer_calls(tree, function, calls)
+            self._types_by_calls[key] = [self._inferred[id(scope)] for scope in tree]
+        known = zip(tree, self._types_by_calls[key], strict=True)
+        self._inferred |= {id(scope): types for scope, types in known}
+
+    def _infer_calls(
+        self, tree: Sequence[Scope], function: FunctionProto, calls: Mapping[Hashable, _Arguments]
+    ) -> None:
+        """Infer the types in a function, of which some are known in all its calls."""
+        for key, call in calls.items():
             if key not in self._types_by_call:
-                skeleton = self._call_skeleton(tree, function, types, bound)
+                skeleton = self._call_skeleton(tree, function, *call)
                 self._types_by_call[key] = self._infer_call(tree, skeleton)
         by_call = {key: self._types_by_call[key] for key in calls}
         self._join(tree, list(by_call.values()))
@@ -329,6 +349,19 @@ class ShapeInference:
         inferred = self._infer(skeleton)
         found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
         return found[: len(tree)] or [{} for _ in tree]
+
+
+def _body_key(function: FunctionProto) -> Hashable:
+    """Return a key of a function, beside its name: equal keys are equal functions."""
+    body = hashlib.sha256()
+    for parts in (function.node, function.attribute_proto, function.value_info):
+        for item in parts:
+            part = item.SerializeToString(deterministic=True)
+            body.update(len(part).to_bytes(8, "little") + part)
+    imports = {entry.domain: entry.version for entry in function.opset_import}
+    formals = (*function.input,), (*function.output,), (*function.attribute,)
+    counts = len(function.node), len(function.attribute_proto)
+    return body.digest(), counts, formals, (*imports.items(),)
 
 
 def _infer_by_onnx(model: ModelProto) -> ModelProto | None:

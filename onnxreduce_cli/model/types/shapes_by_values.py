@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import onnx
 from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
@@ -40,13 +41,18 @@ SHAPED_BY_VALUES = frozenset(
 
 def candidate_indices(scope: Scope) -> list[int]:
     """Return the indices of nodes whose shapes may follow from values or be known by rank."""
-    # The gate has checked no node whose operator its opset lacks.
-    shaped = {name for name in SHAPED_BY_VALUES if schemas.exists(name, scope.opset or 0)}
+    shaped = _shaped_at(scope.opset or 0)
     return [
         index
         for index, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
         if op_type in shaped or node.domain not in DEFAULT_DOMAINS
     ]
+
+
+@cache
+def _shaped_at(opset: int) -> frozenset[str]:
+    # The gate has checked no node whose operator its opset lacks.
+    return frozenset(name for name in SHAPED_BY_VALUES if schemas.exists(name, opset))
 
 
 def infos_by_name(graph: GraphProto) -> defaultdict[str, list[ValueInfoProto]]:

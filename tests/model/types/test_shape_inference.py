@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -11,6 +13,7 @@ from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.model.types import run_time_sizes
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.types.safe_inference import infer_shapes
+from onnxreduce_cli.model.types.shape_inference import ShapeInference
 from tests.model.types.known import facts_of
 from tests.support import model
 
@@ -202,3 +205,42 @@ def test_shapes_that_a_function_body_computes() -> None:
         assert known is not None
         assert known.dims is not None
         assert (known.rank, known.dims[0], known.dims[2]) == (3, 1, 3)
+
+
+def test_functions_that_are_equal_but_for_what_calls_give_have_their_own_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beside types these are constants, which decide the shape here, and attributes."""
+    body = "{ t = Transpose<perm: ints = @perm>(x) y = Reshape(t, sizes) }"
+    names = ("first", "second", "third", "fourth", "fifth")
+    source = model(
+        """<ir_version: 8, opset_import: ["": 13, "own": 1]>
+        g (float[2, 3] x, float[1, 6] w) => (float[a, b] y)
+        <int64[2] six = {6, 1}, int64[2] again = {6, 1}, int64[2] two = {2, 3}> {
+            a = own.first<perm = [0, 1]>(x, six) b = own.second<perm = [0, 1]>(x, again)
+            c = own.third<perm = [0, 1]>(x, two) d = own.fourth<perm = [1, 0]>(x, six)
+            e = own.fifth<perm = [0, 1]>(w, six) y = Relu(a)
+        } """
+        + "".join(
+            f'<domain: "own", opset_import: ["": 13]> {name} <perm> (x, sizes) => (y) {body}'
+            for name in names
+        )
+    )
+    runs = []
+    infer = ShapeInference._infer_calls
+
+    def counted(self: ShapeInference, *given: Any) -> None:
+        runs.append(given)
+        infer(self, *given)
+
+    monkeypatch.setattr(ShapeInference, "_infer_calls", counted)
+    facts, (_, *bodies) = facts_of(source)
+    found = [(facts.type(scope, "t"), facts.type(scope, "y")) for scope in bodies]
+    assert [(t and t.dims, y and y.dims) for t, y in found] == [
+        ((2, 3), (6, 1)),
+        ((2, 3), (6, 1)),
+        ((2, 3), (2, 3)),
+        ((3, 2), (6, 1)),
+        ((1, 6), (6, 1)),
+    ]
+    assert len(runs) == 4
