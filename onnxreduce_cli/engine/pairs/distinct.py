@@ -50,18 +50,23 @@ class DistinctSites:
         Args:
             contracted: whether only contractions are returned.
         """
-        groups: dict[Hashable, list[Site]] = {}
+        groups: dict[tuple[Hashable, int], list[Site]] = {}
         with collector_paused():
             for site in self._conversion.sites:
                 if site.blocked is None and (site.contraction or not contracted):
-                    groups.setdefault(self._maker.signature(site), []).append(site)
+                    group = self._maker.signature(site), id(site.scope.function)
+                    groups.setdefault(group, []).append(site)
         found: dict[Hashable, DistinctSite] = {}
-        for first, *others in groups.values():
+        # What is not checked is told of each function, so it is made for each of them.
+        made: dict[Hashable, tuple[list[AttributeValues], tuple[Pair, ...]]] = {}
+        for (signature, _), (first, *others) in groups.items():
             one = _described(len(found), [first, *others])
             values: list[AttributeValues] = []
             try:
-                values = attribute_values(self._conversion, first)
-                one = one._replace(pairs=self._pairs(first, values, full=False))
+                if signature not in made:
+                    made[signature] = self._first_pairs(first)
+                values, pairs = made[signature]
+                one = one._replace(pairs=pairs)
             except UncheckableError as error:
                 one = one._replace(reason=str(error))
             key = one.key if one.pairs else id(first)
@@ -83,6 +88,11 @@ class DistinctSites:
         """Return a site with the pairs that decide where small tensors do not."""
         pairs = self._pairs(*self._first[one.number], full=True)
         return self._sized(one._replace(pairs=pairs))
+
+    def _first_pairs(self, site: Site) -> tuple[list[AttributeValues], tuple[Pair, ...]]:
+        """Return the attributes that a site refers to, and a pair for each combination of them."""
+        values = attribute_values(self._conversion, site)
+        return values, self._pairs(site, values, full=False)
 
     def _pairs(
         self, site: Site, values: Iterable[AttributeValues], *, full: bool

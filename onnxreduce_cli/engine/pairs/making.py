@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
-from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.attribute_values import AttributeValues, constant_reference
@@ -85,7 +85,7 @@ class PairMaker:
             return (id(site),)  # The names within subgraphs would have to be ignored too.
         tokens: dict[str, Any] = {"": ""}
         own = self.conversion.constants(scope)
-        parts: list[Any] = [scope.opset, id(scope.function)]
+        parts: list[Any] = [scope.opset, *_function_key(scope.function)]
         for item in (*site.behind, node):
             for name in item.input:
                 if name not in tokens:
@@ -98,13 +98,14 @@ class PairMaker:
                 if name not in tokens:
                     constant = own.arrays.get(name)
                     tokens[name] = (
-                        (len(tokens), name)
+                        (len(tokens), name, id(scope.resolve(name)))
                         if constant is None
                         else (len(tokens), constant[1], constant[0].shape, constant[0].tobytes())
                     )
             for name in item.output:
                 tokens.setdefault(name, len(tokens))
             parts.append(node_key(item, tokens))
+        parts.append(tuple(tokens[name] for name in self._compared(site)))
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         parts.append(tuple(site.dims.items()))
         if site.lookups.non_negative:
@@ -118,9 +119,14 @@ class PairMaker:
         if array is None:
             reference = constant_reference(site.scope, name)
             referred = "" if reference is None else reference.ref_attr_name
-            return (known, self._sizes(site, name, site.node.input), referred)
+            given = [*site.node.input]
+            sizes = tuple(
+                (given.index(item[0]), item[1]) if isinstance(item, tuple) else item
+                for item in self._sizes(site, name, given) or ()
+            )
+            return (known, sizes, referred)
         if array.dtype == object or array.size > MOST_INTEGERS:
-            return (known, name)
+            return (known, name, id(site.scope.resolve(name)))
         return (known, array.tobytes())
 
     def pair(self, site: Site, values: AttributeValues, *, full: bool = False) -> Pair:
@@ -200,13 +206,14 @@ class PairMaker:
         ):
             for name in found:
                 names.add(name, prefix)
-        # An output that nothing reads may be missing.
-        still_made = {*replaced, *(name for item in after for name in item.output)}
-        outputs = [
-            n for n in node.output if n and (n in still_made or n in self._used_names(site.scope))
-        ]
         drawn = [name for name in given if name not in constants]
-        return _Parts(before, after, constants, drawn, outputs, names)
+        return _Parts(before, after, constants, drawn, self._compared(site), names)
+
+    def _compared(self, site: Site) -> list[str]:
+        """Return the outputs of a node that are compared: one that nothing reads may be missing."""
+        made = {name for item in site.result for name in item.output}
+        made.update(tensor.name for tensor in site.initializers)
+        return [n for n in site.node.output if n and (n in made or n in self._used(site.scope))]
 
     def _made_smaller(self, site: Site, types: Mapping[str, TypeProto]) -> bool:
         """Return whether a smaller dimension replaces a known one of the model."""
@@ -257,11 +264,11 @@ class PairMaker:
             for item in with_inner(nodes)
         )
 
-    def _used_names(self, scope: Scope) -> set[str]:
+    def _used(self, scope: Scope) -> set[str]:
         """Return the names that a scope's tree reads or gives as outputs of its graphs."""
         root = scope.root
         if id(root) not in self._reads:
-            tree = [item for item in self.conversion.scopes if item.root is root]
+            tree = self._facts.tree(root)
             names = (item.outputs.union(*(node.input for node in item.nodes)) for item in tree)
             self._reads[id(root)] = set().union(*names)
         return self._reads[id(root)]
@@ -359,6 +366,15 @@ class PairMaker:
         if learned is not None:
             set_learning_version(model, learned)
         return model
+
+
+def _function_key(function: FunctionProto | None) -> tuple[int | None, ...]:
+    """Return a key of what the pairs of a function's nodes depend on, beside the nodes."""
+    if function is None:
+        return ()
+    # What its attributes are depends on its calls.
+    called = function.attribute or function.attribute_proto
+    return id(function) if called else None, imported_version(function, LEARNING)
 
 
 def _has_graphs(node: NodeProto) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from onnx import numpy_helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.distinct import DistinctSites
+from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
 from onnxreduce_cli.engine.pairs.smaller import smaller_pair
+from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.verification.inputs.profiles import constant_drawer
 from tests.support import model
 
@@ -42,6 +46,55 @@ def test_equivalent_sites_are_one() -> None:
     assert other.sites == 1
     (pair,) = one.pairs
     assert pair.moved
+
+
+def pairs_made(
+    monkeypatch: pytest.MonkeyPatch, functions: str, calls: str
+) -> tuple[int, list[int]]:
+    """How many pairs are made of the functions `own.first` and `own.second`, and their sites."""
+    made, pair = [], PairMaker.pair
+
+    def noted(maker: PairMaker, site: Site, *rest: Any, **more: Any) -> Pair:
+        made.append(site)
+        return pair(maker, site, *rest, **more)
+
+    monkeypatch.setattr(PairMaker, "pair", noted)
+    source = model(
+        f"""<ir_version: 8, opset_import: ["": 13, "own": 1]>
+        g (float[2,3] x) => (float[2,n] y, float[2,n] z) {{ {calls} }} {functions}"""
+    )
+    found = DistinctSites(Conversion(source, 18), constant_drawer()).with_small_tensors()
+    return len(made), [one.sites for one in found]
+
+
+@pytest.mark.parametrize(("given", "attributes"), [("", ""), ("<axes>", "<axes=[1]>")])
+def test_equal_nodes_of_functions_have_one_pair_unless_calls_decide(
+    given: str, attributes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = "<axes: ints = @axes>" if given else "<axes=[1]>"
+    functions = "".join(
+        f"""<domain: "own", opset_import: ["": 13]>
+        {name} {given} (x) => (y) {{ y = ReduceMax{own}(x) }}"""
+        for name in ("first", "second")
+    )
+    calls = f"y = own.first{attributes}(x) z = own.second{attributes}(x)"
+    assert pairs_made(monkeypatch, functions, calls) == (2 if given else 1, [2])
+
+
+def test_nodes_of_functions_that_read_other_large_constants_have_their_own_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their elements are not compared, and values of one name are others in each function."""
+    functions = "".join(
+        f"""<domain: "own", opset_import: ["": 13]> {name} (x) => (y) {{
+            w = Constant<value = float[2000] {{{", ".join([number] * 2000)}}}>()
+            s = ReduceMax<axes=[0]>(w) y = Mul(x, s)
+        }}"""
+        for name, number in (("first", "1"), ("second", "2"))
+    )
+    calls = "y = own.first(x) z = own.second(x)"
+    made, _ = pairs_made(monkeypatch, functions, calls)
+    assert made == 2
 
 
 def test_pairs_of_true_sizes_and_of_the_smallest_follow() -> None:
