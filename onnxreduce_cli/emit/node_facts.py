@@ -63,7 +63,8 @@ class Lookups:
 
     def note(self, *constants: str, types: bool = False, more: bool = False) -> None:
         """Note the constants that a question reads, and whether it asks for types or for more."""
-        self.constants.update(map(str, constants))
+        if constants:
+            self.constants.update(map(str, constants))
         self.types |= types
         self.more |= more
 

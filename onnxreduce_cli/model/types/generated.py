@@ -51,11 +51,11 @@ class GeneratedValues:
 
     def key(self, scope: Scope, name: str) -> GeneratedKey | None:
         """Return the key of a value that was added; None for other values."""
-        if not self.types and not self.nodes:
-            return None  # The facts of a model as given, which are asked most.
+        key = (id(scope.root), name)
+        if key not in self.types and key not in self.nodes:
+            return None
         # A `Value` is a string that refers to the facts, and would keep them in memory.
-        key = (id(scope.root), str(name))
-        return key if key in self.types or key in self.nodes else None
+        return key[0], str(name)
 
     def node(self, scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
         """Return the generated node that makes a value, with its scope; None for other values."""

@@ -79,12 +79,14 @@ def question(method: _Method) -> _Method:
     @wraps(method)
     def asked(self: Any, scope: Scope, *names: str) -> Any:
         found = method(self, scope, *names)
-        if self.questions is None or not all(names):
+        if self.questions is None:
             return found
-        # Questions about generated values lead to some about values of the model.
-        if all(self.generated.key(scope, name) is None for name in names):
-            key = answer_key(scope, names[0], found)
-            self.questions.note(scope, method.__name__, names, key)
+        for name in names:
+            # Questions about generated values lead to some about values of the model.
+            if not name or self.generated.key(scope, name) is not None:
+                return found
+        key = answer_key(scope, names[0], found)
+        self.questions.note(scope, method.__name__, names, key)
         return found
 
     return cast("_Method", asked)
