@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from onnx import TensorProto, helper
@@ -81,12 +82,19 @@ def condition_of_table(name: str, given: Mapping[str, str]) -> Condition:
 
 
 def _answer(line: str, node: NodeFacts) -> bool | None:
-    subject, _, allowed = line.partition("=")
-    name, *words = subject.split()
+    name, words, allowed = _parsed(line)
     try:
-        return ASKS[name](node, words, allowed.split())
+        return ASKS[name](node, words, allowed)
     except Blocked:  # An attribute that the calls of a function set in several ways.
         return None
+
+
+@cache
+def _parsed(line: str) -> tuple[str, Sequence[str], Sequence[str]]:
+    """Return the name of what answers a line, its words, and those behind the equals sign."""
+    subject, _, allowed = line.partition("=")
+    name, *words = subject.split()
+    return name, words, allowed.split()
 
 
 def _rank(node: NodeFacts, words: Sequence[str], allowed: Sequence[str]) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.errors import UsageError
@@ -24,7 +24,7 @@ _HERE = "onnxruntime"
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*?)\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """All versions of a runtime that a model is to run in.
 
@@ -52,6 +52,7 @@ class Target:
     title: str = ""
     exact: bool = True
 
+    @cached_property
     def operator_tables(self) -> Sequence[OperatorTable | None]:
         """Return for each version the operators that it takes; None where they are not known."""
         if self.table is not None:
@@ -72,7 +73,7 @@ class Target:
         """
         return worst(
             Answer("not known") if table is None else table.answer(domain, op_type, opset, node)
-            for table in self.operator_tables()
+            for table in self.operator_tables
         )
 
     def may_refuse(
@@ -86,7 +87,7 @@ class Target:
             table is not None
             and not table.takes_any(op_type, opset, may_be)
             and table.answer("", op_type, opset).value != "not known"
-            for table in self.operator_tables()
+            for table in self.operator_tables
         )
 
     def key(self, domain: str, op_type: str, opset: int, dtypes: Set[str]) -> Hashable:
@@ -95,7 +96,7 @@ class Target:
         Arguments are those of `OperatorTable.key`.
         """
         tables = (
-            table and table.key(domain, op_type, opset, dtypes) for table in self.operator_tables()
+            table and table.key(domain, op_type, opset, dtypes) for table in self.operator_tables
         )
         quirks = (
             id(quirk)
@@ -107,7 +108,7 @@ class Target:
     @property
     def knows_operators(self) -> bool:
         """True if something is known of the operators of each version."""
-        return None not in self.operator_tables()
+        return None not in self.operator_tables
 
     @property
     def oldest(self) -> int:
@@ -135,7 +136,7 @@ class Target:
         """Return the newest ai.onnx.ml that all versions take; None where it is not known."""
         return min(self._numbers("ml"), default=None)
 
-    @property
+    @cached_property
     def quirks(self) -> Sequence[Quirk]:
         """Return the quirks of all versions, each once."""
         return list({id(quirk): quirk for row in self.rows for quirk in row.quirks}.values())

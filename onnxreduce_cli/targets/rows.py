@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from onnxreduce_cli.targets.versions import Version, VersionCondition
@@ -122,6 +123,7 @@ class VersionFacts:
         return value if isinstance(value, int) else None
 
 
+@cache
 def opset_range(text: str) -> tuple[int, int | None]:
     """Read ``13-17``, ``18-``, ``-12`` or ``16``: the first opset and the last, None for any.
 

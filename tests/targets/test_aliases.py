@@ -46,7 +46,7 @@ def test_the_product_and_its_source_are_named() -> None:
     found = find_target("jetpack==4.6")
     assert found.label == "jetpack 4.6, tensorrt 8.0.1"
     assert found.remark == ("jetpack 4.6 has tensorrt 8.0.1 (gist Tiryoh/2b5dc1f8, a table by L4T)")
-    assert [str(table.version) for table in found.operator_tables()] == ["8.0"]
+    assert [str(table.version) for table in found.operator_tables] == ["8.0"]
 
 
 def test_conditions_name_several_versions_of_a_product() -> None:

@@ -29,7 +29,7 @@ MADE_UP = {
 
 def table(text: str) -> OperatorTable:
     """The table of a requirement with one version."""
-    (found,) = find_target(text).operator_tables()
+    (found,) = find_target(text).operator_tables
     return found
 
 

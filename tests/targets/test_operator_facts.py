@@ -15,7 +15,7 @@ from onnxreduce_cli.targets.versions import Version
 
 def table(requirement: str) -> OperatorTable:
     """The table of the one version that a requirement names."""
-    (found,) = find_target(requirement).operator_tables()
+    (found,) = find_target(requirement).operator_tables
     return found
 
 
