@@ -91,7 +91,7 @@ class OpsetReach:
         self._opset = opset
         self._plan = self._make_plan(ConversionRequest(reach.own, opset))
         self.blockers = self._plan.blockers
-        self._refused: dict[Hashable, list[ConvertedNode]] = {}
+        self._refused: dict[Hashable, tuple[list[ConvertedNode], Iterator[ConvertedNode]]] = {}
         self._planned: dict[Hashable, list[tuple[dict[str, Hashable], bool]]] = {}
 
     def suits(self, target: Target) -> bool:
@@ -182,9 +182,14 @@ class OpsetReach:
                 continue
             key = op_type, runtime.key(op_type)
             if key not in self._refused:
-                asked = nodes if runtime.affects(op_type) else ()
-                self._refused[key] = [node for node in asked if not node.is_taken(runtime)]
-            yield from self._refused[key]
+                self._refused[key] = [], iter(nodes if runtime.affects(op_type) else ())
+            # Who asks stops at the first node that blocks: the rest are looked at when needed.
+            refused, rest = self._refused[key]
+            yield from refused
+            for node in rest:
+                if not node.is_taken(runtime):
+                    refused.append(node)
+                    yield node
 
     def _has_no_blockers(
         self, runtime: AskedRuntime, request: ConversionRequest, key: Hashable
