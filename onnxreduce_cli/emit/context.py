@@ -148,7 +148,7 @@ class Context(NodeFacts):
         self._lookups.note(more=True)
         name = self._fresh(hint)
         if self._facts.questions is not None:
-            self._facts.questions.fresh.append((hint, name))
+            self._facts.questions.fresh[name] = hint, None
         return name
 
     def _fresh(self, hint: str) -> str:
@@ -246,24 +246,18 @@ class Context(NodeFacts):
         Raises:
             Blocked: an int is out of the range of int64.
         """
-        quick = None
+        name = quick = None
         if isinstance(values, (list, tuple)):
             quick = (tuple(values),)
             name = self._constants.get(quick)
-            if name is not None:
-                return Value(name, self)
-        array = np.asarray(values) if quick is None else as_array(values, np.dtype(np.int64))
-        elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-        strings = elem_type == TensorProto.STRING
-        key = (elem_type, array.shape, (*array.ravel(),) if strings else array.tobytes())
-        name = self._constants.get(key)
         if name is None:
-            name = self._fresh(hint)
-            self._constants.add(key, name)
-            self._constants.arrays[name] = (array, elem_type)
-            self._workspace.facts.generated.define(self._scope, name, array, elem_type)
-        if quick is not None:
-            self._constants.add(quick, name)
+            array = np.asarray(values) if quick is None else as_array(values, np.dtype(np.int64))
+            elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+            name = self._workspace.constant(self._scope, self._base, hint, array, elem_type)
+            if quick is not None:
+                self._constants.add(quick, name)
+        if self._facts.questions is not None:
+            self._facts.questions.fresh.setdefault(name, (hint, self._constants.arrays[name]))
         return Value(name, self)
 
     def scalar(self, value: float, hint: str, elem_type: int = 0) -> Value:
@@ -279,6 +273,7 @@ class Context(NodeFacts):
 
     def reference(self, attribute: AttributeProto, hint: str) -> Value:
         """Return the value of an attribute of the function as a tensor, int64 of shape [n]."""
+        self._ask_beyond()
         key = ("reference", attribute.ref_attr_name)
         name = self._constants.get(key)
         if name is None:

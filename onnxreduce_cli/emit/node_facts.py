@@ -40,6 +40,26 @@ class Workspace(NamedTuple):
     ir_version: int
     drafts: GraphProto
 
+    def constant(self, scope: Scope, base: str, hint: str, array: Array, elem_type: int) -> str:
+        """Return the name of a constant, which is added unless the scope has an equal one.
+
+        Args:
+            scope: the scope of the node that reads it.
+            base: the prefix of the names that are generated for that node.
+            hint: what follows it.
+            array: the constant.
+            elem_type: its `TensorProto.DataType`.
+        """
+        strings = elem_type == TensorProto.STRING
+        key = (elem_type, array.shape, (*array.ravel(),) if strings else array.tobytes())
+        name = self.constants.get(key)
+        if name is None:
+            name = self.names.fresh(f"{base}_{hint}")
+            self.constants.add(key, name)
+            self.constants.arrays[name] = (array, elem_type)
+            self.facts.generated.define(scope, name, array, elem_type)
+        return name
+
 
 @dataclass(slots=True)
 class Lookups:
@@ -307,6 +327,7 @@ class NodeFacts:
         from onnxreduce_cli.model.types.specialisation import calls_differ
 
         self._lookups.note(more=True)
+        self._ask_beyond()
         if calls_differ(self._facts, function):
             raise Blocked(
                 f"{fact} is not the same in all calls of the function", "inline the function"

@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.questions import Questions
+from onnxreduce_cli.model.types.questions import Fresh, Questions
 
 #: The largest node that is kept, in bytes: a larger one holds weights, and hardly ever has equals.
 _LARGEST = 4096
@@ -52,7 +52,7 @@ class _Kept(NamedTuple):
         names: the names of that node's inputs and outputs.
         written: the nodes that were written; None where that node stays.
         blocked: why it cannot be converted; None if it can.
-        fresh: the names that were generated, each behind what it was derived from.
+        fresh: the names that were generated, and those of constants; see `Questions.fresh`.
         swept: how many further nodes were removed again.
     """
 
@@ -60,7 +60,7 @@ class _Kept(NamedTuple):
     names: Sequence[str]
     written: Sequence[_Written | None]
     blocked: Blocked | None
-    fresh: Sequence[tuple[str, str]]
+    fresh: Mapping[str, Fresh]
     swept: int
 
 
@@ -95,7 +95,7 @@ class Memo:
         """Return the key of a node's operator, attributes and opset; None if it is planned singly.
 
         The graphs of a node also read values by name. Of a graph's outputs a wrong shape is
-        ignored, so these are apart.
+        ignored, so these are apart. What attributes refer to is known of one function.
         """
         op_type = node.op_type
         texts = [item.SerializeToString() for item in node.attribute[:]]
@@ -104,8 +104,11 @@ class Memo:
         inputs, outputs = node.input[:], node.output[:]
         names = inputs + outputs
         indices = _indices(names)
+        function = scope.function
+        refers = function is not None and any(item.ref_attr_name for item in node.attribute[:])
         return (
-            id(scope),
+            # What nodes of a function are written as, of main graphs, and of graphs within.
+            (scope.opset, function is None, scope.parent is None, id(function) if refers else None),
             (node.domain, op_type, node.overload, opset, len(inputs)),
             tuple(texts),
             tuple([indices[name] if name else -1 for name in names]),
@@ -128,12 +131,11 @@ class Memo:
         self,
         key: Hashable,
         site: Site,
-        workspace: Workspace,
         questions: Questions,
         swept: int,
     ) -> None:
         """Keep what became of a site's node, unless that depends on more than was asked."""
-        if not questions.complete or not _is_whole(site, workspace, questions):
+        if not questions.complete or not _is_whole(site, questions):
             return
         names = _names(site.node)
         indices = _indices(names)
@@ -152,7 +154,7 @@ class Memo:
             where, step = branch.following, answer
         node = site.node
         written = [None if made is node else _written(made, node) for made in site.result]
-        kept = _Kept(site, names, written, site.blocked, tuple(questions.fresh), swept)
+        kept = _Kept(site, names, written, site.blocked, questions.fresh, swept)
         where.setdefault(step, kept)
 
     def write(self, kept: _Kept, site: Site, workspace: Workspace) -> None:
@@ -167,11 +169,16 @@ class Memo:
             site.result = [site.node]
             site.lookups.note(types=known.types, more=known.more)
             return
-        fresh = {name: workspace.names.fresh(f"{site.base}_{hint}") for hint, name in kept.fresh}
+        fresh = {
+            name: workspace.names.fresh(f"{site.base}_{hint}")
+            if constant is None
+            else workspace.constant(site.scope, site.base, hint, *constant)
+            for name, (hint, constant) in kept.fresh.items()
+        }
         names = dict(zip(kept.names, _names(site.node), strict=True)) | fresh
         site.result = [*_repeated(kept, site.node, names, workspace.drafts)]
         made = {id(old): new for old, new in zip(other.result, site.result, strict=True)}
-        self._facts.generated.repeat(site.scope, fresh, made)
+        self._facts.generated.repeat(site.scope, other.scope, fresh, made)
         site.description, site.warnings, site.avoided = (
             other.description,
             other.warnings,
@@ -232,11 +239,11 @@ def _repeated(
         yield new
 
 
-def _is_whole(site: Site, workspace: Workspace, questions: Questions) -> bool:
+def _is_whole(site: Site, questions: Questions) -> bool:
     """Return whether what became of a node can be written for others, with their names."""
     if site.initializers or site.taken_over or site.successors or site.lookups.non_negative:
         return False
-    node, fresh = site.node, {name for _, name in questions.fresh}
+    node, fresh = site.node, questions.fresh
     own = {*_names(node), *fresh}
     texts = [*(site.description or ()), *site.warnings, *(item.what for item in site.avoided)]
     if site.blocked is not None:
@@ -244,10 +251,9 @@ def _is_whole(site: Site, workspace: Workspace, questions: Questions) -> bool:
     if any(repr(name) in text for text in texts for name in (*own, node.name)):
         return False
     own.add("")
-    known = own.union(workspace.constants.names)
     return all(
         (made.name in fresh or made.name in ("", node.name))
-        and known.issuperset(made.input)
+        and own.issuperset(made.input)
         and own.issuperset(made.output)
         and not any(item.type in _GRAPHS for item in made.attribute)
         for made in site.result

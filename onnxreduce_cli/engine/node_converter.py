@@ -198,7 +198,7 @@ class NodeConverter:
             # It asks for types and constants of the node, which equal nodes are asked for, too.
             site.is_sound = self.soundness.problem(site) is None
             if site.is_sound:
-                self._memo.keep(key, site, self.workspace(scope), questions, swept)
+                self._memo.keep(key, site, questions, swept)
             if site.blocked is not None:
                 raise site.blocked
         finally:

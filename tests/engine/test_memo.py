@@ -7,6 +7,8 @@ from pathlib import Path
 
 import onnx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.api.checks import check_sites
@@ -17,7 +19,8 @@ from onnxreduce_cli.engine.memo import Memo
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.options import DEFAULTS, Options
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.types.questions import Questions, array_key
+from onnxreduce_cli.model.graph.scope import Scope
+from onnxreduce_cli.model.types.questions import Questions, answer_key, array_key
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
 from tests import contract
@@ -44,7 +47,10 @@ def outcome(source: ModelProto, opset: int, options: Options = DEFAULTS) -> tupl
     """What a conversion tells, and the bytes that it makes."""
     made = ModelProto()
     made.CopyFrom(source)
-    conversion = Conversion(made, opset, options)
+    try:
+        conversion = Conversion(made, opset, options)
+    except InvalidModelError as error:
+        return (str(error),)
     told = (conversion.plan(), [*map(str, conversion.blockers)], conversion.swept)
     if not conversion.blockers:
         conversion.apply()
@@ -195,6 +201,156 @@ def test_large_constants_are_each_their_own() -> None:
     assert array_key("w", array[:9]) == array_key("v", array[:9].copy())
     assert array_key("w", array[:9]) != array_key("w", array[:9].reshape(3, 3))
     assert array_key("w", array[:9]) != array_key("w", array[:9].astype("int32"))
+    one, other = (Scope(onnx.GraphProto(), None, 13, "") for _ in range(2))
+    assert answer_key(one, "w", array) == answer_key(one, "w", array.copy())
+    assert answer_key(one, "w", array) != answer_key(other, "w", array)
+    assert answer_key(one, "w", array[:9]) == answer_key(other, "v", array[:9].copy())
+
+
+#: Nodes from {x} to {y} of rank 3, which name other values by {p}, with some numbers {n}.
+NODES = {
+    13: (
+        "{y} = ReduceMean<axes=[{n}]>({x})",
+        "{y} = Softmax<axis={n}>({x})",
+        "{p}k = Constant<value=float {{{n}}}>() {y} = Clip({x}, {p}k)",
+        "{p}k = Constant<value=float[1] {{{n}}}>() {y} = Pow({x}, {p}k)",
+        "{y}, {p}m = Dropout({x})",
+        "{p}d, {p}m = Dropout({x}) {p}f = Cast<to=1>({p}m) {y} = Mul({p}d, {p}f)",
+        "{p}z = Constant<value_ints=[0, 0, {n}, 0, 0, 0]>() {y} = Pad({x}, {p}z)",
+        "{p}a = Constant<value_ints=[{n}]>() {p}u = Unsqueeze({x}, {p}a) {y} = Squeeze({p}u, {p}a)",
+        "{p}g = Shape({x}) {y} = Reshape({x}, {p}g)",
+    ),
+    18: (
+        "{y} = Mish({x})",
+        "{y} = Softplus({x})",
+        "{p}a = Constant<value_ints=[{n}]>() {y} = ReduceMean({x}, {p}a)",
+        "{p}a = Constant<value_ints=[{n}]>() {y} = ReduceL2({x}, {p}a)",
+        "{p}k = Constant<value=float[4] {{{n}, 1, 1, 1}}>() {y} = LayerNormalization({x}, {p}k)",
+        "{p}z = Constant<value_ints=[1, 1]>() {p}a = Constant<value_ints=[{n}]>()"
+        " {y} = Pad({x}, {p}z, , {p}a)",
+    ),
+}
+#: Such nodes that refer to the attribute of a function.
+REFERRING = {
+    13: (
+        "{y} = ReduceMax<axes: ints = @axes>({x})",
+        "{y} = Softmax<axis: int = @axis>({x})",
+    ),
+    18: ("{p}a = Constant<value_ints: ints = @axes>() {y} = ReduceMax({x}, {p}a)",),
+}
+
+Body = tuple[tuple[str, int], ...]
+
+
+@st.composite
+def nearly_alike(draw: st.DrawFn, opset: int) -> ModelProto:
+    """A model of functions, and branches, of one body with a node or a number changed."""
+
+    def node(*, refers: bool) -> tuple[str, int]:
+        pool = NODES[opset] + (REFERRING[opset] if refers else ())
+        return draw(st.sampled_from(pool)), draw(st.sampled_from((1, 2)))
+
+    def text(body: Body, first: str, last: str, prefix: str) -> str:
+        names = [first, *(f"{prefix}t{place}" for place, _ in enumerate(body[1:])), last]
+        return " ".join(
+            item.format(x=names[place], y=names[place + 1], p=f"{prefix}n{place}", n=number)
+            for place, (item, number) in enumerate(body)
+        )
+
+    def alike(body: Body, *, refers: bool) -> Body:
+        place = draw(st.integers(0, 2 * len(body)))
+        if place >= len(body):
+            return body
+        return (*body[:place], node(refers=refers), *body[place + 1 :])
+
+    common = tuple(node(refers=False) for _ in range(draw(st.integers(1, 3))))
+    given = st.sampled_from(("x", "w", "u"))
+    calls, functions = [], []
+    for index in range(draw(st.integers(2, 4))):
+        body = alike(common, refers=True)
+        inner = text(body, "a", "b", draw(st.sampled_from(("", "q"))))
+        formals = f"F{index} <axes, axis> (a) => (b)"
+        functions.append(f'<domain: "own", opset_import: ["": {opset}]> {formals} {{ {inner} }}')
+        for axis in {draw(st.sampled_from((1, 2))) for _ in range(2)}:
+            calls.append(
+                f"c{index}{axis} = own.F{index}<axes=[{axis}], axis={axis}>({draw(given)})"
+            )
+    for index in range(draw(st.integers(0, 2))):
+        arms = [
+            f"{name} = g () => (float[d{name},e{name},f{name}] {name}) {{ "
+            f"{text(alike(common, refers=False), draw(given), name, 'i')} }}"
+            for name in ("then_branch", "else_branch")
+        ]
+        calls.append(f"z{index} = If (c) <{', '.join(arms)}>")
+    main = text(common, "x", "y", "m")
+    imports = f'["": {opset}, "own": 1, "my": 1]'
+    return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: {imports}>
+        g (bool c, float[2,3,4] x, float[2,N,4] w) => (float[r,s,t] y) {{
+            u = my.Foo(x) {" ".join(calls)} {main}
+        }} {" ".join(functions)}""")
+
+
+@pytest.mark.parametrize(("opset", "target"), [(13, 18), (13, 12), (13, 9), (18, 17), (18, 12)])
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_nodes_of_scopes_that_are_nearly_alike(
+    opset: int, target: int, data: st.DataObject
+) -> None:
+    same_without_memo(data.draw(nearly_alike(opset)), target)
+
+
+def test_what_scopes_differ_in_beside_their_values_is_told_apart() -> None:
+    """A step may ask for it without a note, or write constants as it is."""
+    source = model("""<ir_version: 8, opset_import: ["": 13, "own": 1]>
+    g (bool c, float[2,3] x) => (float[2,3] a)
+    {
+        b = Selu(x)
+        d = If (c) <then_branch = t () => (float[2,3] p) { m = Selu(x) p = Selu(m) },
+                    else_branch = e () => (float[2,3] q) { m = Selu(x) q = Selu(m) }>
+        a = own.F<axis=1>(b)
+    }
+    <domain: "own", opset_import: ["": 13]> F <axis> (v) => (w) {
+        r = Selu(v) s = Softmax<axis: int = @axis>(r) w = Softmax<axis: int = @axis>(s) }
+    <domain: "own", opset_import: ["": 13]> G <axis> (v) => (w) {
+        r = Selu(v) s = Softmax<axis: int = @axis>(r) w = Softmax<axis: int = @axis>(s) }
+    <domain: "own", opset_import: ["": 12]> H (v) => (w) { r = Selu(v) w = Selu(r) }""")
+    main, *branches, first, second, older = Conversion(source, 18).scopes
+    keys = [Memo.key(scope, scope.nodes[0], 13) for scope in (main, *branches, first, older)]
+    assert len(set(keys)) == 4
+    assert keys[1] == keys[2]
+    assert keys[3] == Memo.key(second, second.nodes[0], 13)
+    softmax, other, another = (
+        Memo.key(scope, node, 13)
+        for scope, node in (
+            (first, first.nodes[1]),
+            (second, second.nodes[1]),
+            (first, first.nodes[1]),
+        )
+    )
+    assert softmax == another != other
+
+
+def test_equal_nodes_of_functions_and_branches_take_their_steps_once(
+    planned: Counter[str],
+) -> None:
+    """Each function holds the constant as a node of its own, and so does not the main graph."""
+    source = model("""<ir_version: 8, opset_import: ["": 13, "own": 1]>
+    g (bool c, float[2,3] x) => (float[2,1] a, float[2,1] b, float[2,1] d)
+    {
+        a = own.F(x) b = own.G(x)
+        d = If (c) <then_branch = t () => (float[2,1] p) { p = ReduceMean<axes=[1]>(x) },
+                    else_branch = e () => (float[2,1] q) { q = ReduceMean<axes=[1]>(x) }>
+    }
+    <domain: "own", opset_import: ["": 13]> F (v) => (w) { w = ReduceMean<axes=[1]>(v) }
+    <domain: "own", opset_import: ["": 13]> G (s) => (t) { t = ReduceMean<axes=[1]>(s) }""")
+    same_without_memo(source, 18)
+    planned.clear()
+    Conversion(source, 18).apply()
+    assert planned["ReduceMean"] == 2
+    for function in source.functions:
+        constant, reduction = function.node
+        assert constant.output[0] == reduction.input[1] == f"{function.output[0]}_axes"
+    onnx.checker.check_model(source, full_check=True)
 
 
 def test_nodes_with_graphs_are_planned_singly(planned: Counter[str]) -> None:

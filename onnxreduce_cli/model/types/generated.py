@@ -83,22 +83,23 @@ class GeneratedValues:
         return any(not made.isdisjoint(scope.producers.keys()) for scope in tree)
 
     def repeat(
-        self, scope: Scope, names: Mapping[str, str], nodes: Mapping[int, NodeProto]
+        self, scope: Scope, other: Scope, names: Mapping[str, str], nodes: Mapping[int, NodeProto]
     ) -> None:
         """Add values that equal others.
 
         Args:
-            scope: the scope of both.
+            scope: their scope.
+            other: the scope of the others.
             names: the name of each value by that of the one that it equals.
             nodes: the nodes that compute them, by the identity of those that compute the others.
         """
-        root = id(scope.root)
+        root, of_other = id(scope.root), id(other.root)
         for name, new in names.items():
-            made = self.nodes.get((root, name))
+            made = self.nodes.get((of_other, name))
             if made is not None and id(made.node) in nodes:
-                self.nodes[root, new] = made._replace(node=nodes[id(made.node)])
-            if (root, name) in self.types:
-                self.types[root, new] = self.types[root, name]
+                self.nodes[root, new] = made._replace(node=nodes[id(made.node)], scope=scope)
+            if (of_other, name) in self.types:
+                self.types[root, new] = self.types[of_other, name]
 
     def declare_type(self, scope: Scope, name: str, value_type: ValueType | None) -> None:
         """Note the type of a value."""

@@ -18,6 +18,9 @@ _COMPARED = 1024
 #: A method of `Facts`, and the names of the values that it was asked about.
 Question = tuple[str, tuple[str, ...]]
 
+#: What a generated name is derived from; a constant with its `TensorProto.DataType`, or None.
+Fresh = tuple[str, tuple[npt.NDArray[Any], int] | None]
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 #: The methods themselves, which note nothing, by name.
@@ -31,14 +34,15 @@ class Questions:
         scope: the scope.
         answers: a key of each answer, in the order asked; equal keys are equal answers.
         complete: whether all that was asked is in `answers`.
-        fresh: the names that were generated meanwhile, each behind what it was derived from.
+        fresh: the names that were generated meanwhile, and those of constants, in the order first
+            wanted; each with the hint that it is derived from, and the constant and its dtype.
     """
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.answers: dict[Question, Hashable] = {}
         self.complete = True
-        self.fresh: list[tuple[str, str]] = []
+        self.fresh: dict[str, Fresh] = {}
 
     def note(self, scope: Scope, question: str, names: tuple[str, ...], answer: Hashable) -> None:
         """Note a question, and the key of its answer."""

@@ -34,6 +34,22 @@ def test_two_conversions_give_one_name_to_different_values() -> None:
     assert facts.extended().constant(main, "n_new") is None
 
 
+def test_values_that_equal_those_of_another_scope_follow_from_their_own() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 18, "own": 1]>
+        g (float[2,3] x, float[4,5] z) => (float[2,3] y, float[4,5] w) { y = own.F(x) w = own.G(z) }
+        <domain: "own", opset_import: ["" : 18]> F (a) => (b) { b = Neg(a) }
+        <domain: "own", opset_import: ["" : 18]> G (a) => (b) { b = Neg(a) }""")
+    facts, (_, first, second) = facts_of(source)
+    conversion = facts.extended()
+    made, equal = (helper.make_node("Shape", ["a"], [name]) for name in ("n_shape", "m_shape"))
+    conversion.generated.declare(first, made, 18, made.output)
+    names, nodes = {"n_shape": "m_shape"}, {id(made): equal}
+    conversion.generated.repeat(second, first, names, nodes)
+    assert conversion.elements(first, "n_shape") == (2, 3)
+    assert conversion.elements(second, "m_shape") == (4, 5)
+    assert conversion.generated.node(first, "m_shape") is None
+
+
 def test_what_follows_from_the_model_and_from_generated_values() -> None:
     facts, (main,) = facts_of(model(SOURCE))
     conversion = facts.extended()
