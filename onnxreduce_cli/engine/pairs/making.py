@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -72,25 +72,42 @@ class PairMaker:
         self.conversion = conversion
         self._facts = conversion.facts
         self._reads: dict[int, set[str]] = {}
+        #: The number of what was written for a site, by the identity of the first equal site.
+        self._forms: dict[int, int] = {}
+        self._numbers: dict[Hashable, int] = {}
 
     @cached_property
     def _sites(self) -> dict[int, Site]:
         """The sites that are not blocked, by the identity of their nodes."""
         return {id(site.node): site for site in self.conversion.sites if site.blocked is None}
 
-    def signature(self, site: Site) -> tuple[Any, ...]:
+    def signature(self, site: Site) -> Hashable:
         """Return a cheap key: sites with equal keys are equivalent, but not always vice versa."""
-        node, scope = site.node, site.scope
+        node = site.node
         if _has_graphs(node):
-            return (id(site),)  # The names within subgraphs would have to be ignored too.
-        tokens: dict[str, Any] = {"": ""}
+            return id(site)  # The names within subgraphs would have to be ignored too.
+        # For equal nodes the same was written, unless it is contracted further, but their inputs
+        # may differ in what no step asked for.
+        contracts = self.conversion.options.contract
+        first = id(site if site.equal is None or contracts else site.equal)
+        if first not in self._forms:
+            self._forms[first] = self._numbers.setdefault(self._form(site), len(self._numbers))
+        used = self._used(site.scope)
+        given = dict.fromkeys(name for item in (*site.behind, node) for name in item.input[:])
+        return (
+            self._forms[first],
+            *[self._input_key(site, name) for name in given if name],
+            *[name in used for name in node.output[:]],
+        )
+
+    def _form(self, site: Site) -> Hashable:
+        """Return a key of a site without what is known of the values that its node reads."""
+        scope = site.scope
         own = self.conversion.constants(scope)
+        tokens: dict[str, Any] = {"": ""}
         parts: list[Any] = [scope.opset, *_function_key(scope.function)]
-        for item in (*site.behind, node):
-            for name in item.input:
-                if name not in tokens:
-                    tokens[name] = (len(tokens), self._input_key(site, name))
-            for name in item.output:
+        for item in (*site.behind, site.node):
+            for name in (*item.input, *item.output):
                 tokens.setdefault(name, len(tokens))
             parts.append(node_key(item, tokens))
         for item in site.result:
@@ -105,7 +122,6 @@ class PairMaker:
             for name in item.output:
                 tokens.setdefault(name, len(tokens))
             parts.append(node_key(item, tokens))
-        parts.append(tuple(tokens[name] for name in self._compared(site)))
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         parts.append(tuple(site.dims.items()))
         if site.lookups.non_negative:
