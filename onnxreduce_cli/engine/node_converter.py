@@ -184,8 +184,8 @@ class NodeConverter:
             return
         kept = self._memo.find(key, scope, node)
         if kept is not None:
-            self._memo.write(kept, site, self.workspace(scope))
             self.swept += kept.swept
+            self._memo.write(kept, site, self.workspace(scope))
             return
         questions = self.facts.questions = Questions(scope)
         before = self.swept

@@ -290,13 +290,22 @@ def nearly_alike(draw: st.DrawFn, opset: int) -> ModelProto:
         }} {" ".join(functions)}""")
 
 
-@pytest.mark.parametrize(("opset", "target"), [(13, 18), (13, 12), (13, 9), (18, 17), (18, 12)])
+@pytest.mark.parametrize("runtime", [None, "tensorrt==8.0"])
+@pytest.mark.parametrize(("opset", "target"), [(13, 18), (13, 12), (13, 9), (18, 17), (18, 13)])
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
 def test_nodes_of_scopes_that_are_nearly_alike(
-    opset: int, target: int, data: st.DataObject
+    opset: int, target: int, runtime: str | None, data: st.DataObject
 ) -> None:
-    same_without_memo(data.draw(nearly_alike(opset)), target)
+    same_without_memo(data.draw(nearly_alike(opset)), target, Options(runtime=runtime))
+
+
+def test_what_is_removed_for_blocked_nodes_counts_for_equal_ones() -> None:
+    source = model("""<ir_version: 8, opset_import: ["": 18, "my": 1]>
+    g (float[2,3] x) => (float[r,s] y, float[r,s] z)
+    <int64[2] pads = {1, 1}, int64[1] axes = {1}> {
+        u = my.Foo(x) y = Pad(u, pads, , axes) z = Pad(u, pads, , axes) }""")
+    same_without_memo(source, 13, Options(runtime="tensorrt==8.0"))
 
 
 def test_what_scopes_differ_in_beside_their_values_is_told_apart() -> None:
