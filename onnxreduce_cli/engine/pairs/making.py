@@ -96,6 +96,7 @@ class PairMaker:
         given = dict.fromkeys(name for item in (*site.behind, node) for name in item.input[:])
         return (
             self._forms[first],
+            *_function_key(site.scope.function),
             *[self._input_key(site, name) for name in given if name],
             *[name in used for name in node.output[:]],
         )
@@ -105,7 +106,7 @@ class PairMaker:
         scope = site.scope
         own = self.conversion.constants(scope)
         tokens: dict[str, Any] = {"": ""}
-        parts: list[Any] = [scope.opset, *_function_key(scope.function)]
+        parts: list[Any] = [scope.opset]
         for item in (*site.behind, site.node):
             for name in (*item.input, *item.output):
                 tokens.setdefault(name, len(tokens))

@@ -81,6 +81,21 @@ def test_equal_nodes_of_functions_have_one_pair_unless_calls_decide(
     assert pairs_made(monkeypatch, functions, calls) == (2 if given else 1, [2])
 
 
+def test_equal_nodes_that_read_what_calls_set_have_a_pair_for_each_function(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Though no step asks for it."""
+    functions = "".join(
+        f"""<domain: "own", opset_import: ["": 13]> {name} <row> (x) => (y) {{
+            w = Constant<value_floats: floats = @row>() s = ReduceMax<axes=[0]>(w) y = Mul(x, s)
+        }}"""
+        for name in ("first", "second")
+    )
+    calls = """a = own.first<row=[1.0, 2.0]>(x) y = own.first<row=[3.0, 4.0]>(a)
+        b = own.second<row=[5.0, 6.0]>(x) z = own.second<row=[7.0, 8.0]>(b)"""
+    assert pairs_made(monkeypatch, functions, calls) == (4, [1, 1])
+
+
 def test_nodes_of_functions_that_read_other_large_constants_have_their_own_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
