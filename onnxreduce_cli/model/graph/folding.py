@@ -295,5 +295,5 @@ _COMPUTED: dict[str, Callable[..., Array | None]] = {
 #: The operators that `fold` evaluates. They are pure: a node that nothing reads can be removed.
 OPERATORS = frozenset(_MOVERS) | frozenset(_COMPUTED)
 
-#: The operators whose results are unknown where one of the inputs is.
-STRICT = OPERATORS - frozenset(_MOVERS)
+#: The operators whose results are unknown where the first input is.
+STRICT = OPERATORS - {"Concat"}

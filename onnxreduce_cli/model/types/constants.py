@@ -211,10 +211,9 @@ class KnownConstants(ABC):
         if self.calls.function_of(node) is not None:
             return None
         # Checked first: in most chains of nodes the first input is unknown if any is.
-        if node.op_type in folding.STRICT:
-            for name in node.input:
-                if (yield scope, name) is None:
-                    return None
+        given = node.input[:]
+        if given and node.op_type in folding.STRICT and (yield scope, given[0]) is None:
+            return None
         values = {a.name: self.calls.resolve_attribute(scope, a) for a in node.attribute[:]}
         if any(isinstance(item, Unknown) for item in values.values()):
             return None
@@ -230,10 +229,10 @@ class KnownConstants(ABC):
             if values["value"] is None:
                 return None
         inputs = []
-        for name in node.input:
+        for name in given:
             inputs.append((yield scope, name))
         if node.op_type == "Concat" and any(item is not None for item in inputs):
-            pairs = zip(inputs, node.input, strict=True)
+            pairs = zip(inputs, given, strict=True)
             inputs = [item or self._list_of_unknown(scope, name) for item, name in pairs]
         return folding.fold(node.op_type, opset, values, inputs)
 
