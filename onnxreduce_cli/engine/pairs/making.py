@@ -72,9 +72,6 @@ class PairMaker:
         self.conversion = conversion
         self._facts = conversion.facts
         self._reads: dict[int, set[str]] = {}
-        #: The number of what was written for a site, by the identity of the first equal site.
-        self._forms: dict[int, int] = {}
-        self._numbers: dict[Hashable, int] = {}
 
     @cached_property
     def _sites(self) -> dict[int, Site]:
@@ -86,16 +83,10 @@ class PairMaker:
         node = site.node
         if _has_graphs(node):
             return id(site)  # The names within subgraphs would have to be ignored too.
-        # For equal nodes the same was written, unless it is contracted further, but their inputs
-        # may differ in what no step asked for.
-        contracts = self.conversion.options.contract
-        first = id(site if site.equal is None or contracts else site.equal)
-        if first not in self._forms:
-            self._forms[first] = self._numbers.setdefault(self._form(site), len(self._numbers))
         used = self._used(site.scope)
         given = dict.fromkeys(name for item in (*site.behind, node) for name in item.input[:])
         return (
-            self._forms[first],
+            self._form(site),
             *_function_key(site.scope.function),
             *[self._input_key(site, name) for name in given if name],
             *[name in used for name in node.output[:]],
