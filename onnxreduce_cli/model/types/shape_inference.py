@@ -6,7 +6,6 @@ once for each way in which a function whose types are needed is called.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -353,6 +352,8 @@ class ShapeInference:
 
 def _body_key(function: FunctionProto) -> Hashable:
     """Return a key of a function, beside its name: equal keys are equal functions."""
+    import hashlib  # Few models have functions.
+
     body = hashlib.sha256()
     for parts in (function.node, function.attribute_proto, function.value_info):
         for item in parts:
