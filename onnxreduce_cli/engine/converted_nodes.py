@@ -23,6 +23,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.dead_values import REMOVABLE
 from onnxreduce_cli.model.graph.domains import is_default, operator_name
 from onnxreduce_cli.model.graph.scope import GRAPH_OPERATORS, Scope
+from onnxreduce_cli.model.graph.values import dtype_name, elem_type_of
 from onnxreduce_cli.steps.dispatch import body_writer, expandable_operators
 from onnxreduce_cli.targets.forms import form_blocker
 from onnxreduce_cli.targets.requirement import Target
@@ -53,8 +54,8 @@ class AskedRuntime:
 
     def _may_be(self, kind: str) -> bool:
         """Return whether a value may have a type, as schemas spell it."""
-        dtype = kind.removeprefix("tensor(").removesuffix(")")
-        return dtype in self._dtypes or not kind.startswith("tensor(")
+        elem_type = elem_type_of(kind)
+        return elem_type is None or dtype_name(elem_type) in self._dtypes
 
     def key(self, op_type: str) -> Hashable:
         """Return a key of what is known of an operator of the default domain.
@@ -84,6 +85,7 @@ class ConvertedNode:
         *,
         beside: Sequence[NodeProto] = (),
         imported: int = 0,
+        tried: AttemptedRewrites | None = None,
     ) -> None:
         """Prepare; nothing is written yet.
 
@@ -94,13 +96,14 @@ class ConvertedNode:
             node: the node.
             beside: the nodes, with it, that take the place of another.
             imported: the version of its domain, if that is not the default one.
+            tried: the rewrites that led to it; None for a node of the converted model.
         """
         self.site, self.node = site, node
         self._converter, self._scope, self._imported = converter, scope, imported
         opset = converter.target if is_default(node.domain) else scope.opset or 0
         self._context = converter.context(site, scope, node, opset, opset)
         self._context.beside = beside
-        self._tried: AttemptedRewrites | None = None
+        self._tried = tried
         self._forms: dict[Hashable, str | None] = {}
         self._written: dict[str, Sequence[ConvertedNode] | None] = {}
 
@@ -189,10 +192,10 @@ class ConvertedNode:
         finally:
             # Rewrites trust the facts that they look up.
             converter.soundness.refuse_contradictions(site)
-        found = [
-            ConvertedNode(converter, site, self._scope, item, beside=nodes, imported=self._imported)
+        scope, imported = self._scope, self._imported
+        return [
+            ConvertedNode(
+                converter, site, scope, item, beside=nodes, imported=imported, tried=tried
+            )
             for item in nodes
         ]
-        for item in found:
-            item._tried = tried
-        return found
