@@ -142,7 +142,10 @@ class OpsetReach:
         written = [
             self._rewritten(site, instead) for key, site in sites.items() if key not in blocked
         ]
-        return not blocked or self._are_dead(blocked.values(), written)
+        if blocked and not self._are_dead(blocked.values(), written):
+            return False
+        self._ask_for_constants(runtime, written)
+        return True
 
     def _rewritten(self, site: Site, instead: Mapping[int, Sequence[NodeProto]]) -> Site:
         """Return a site with nodes written in place of some that a runtime does not take.
@@ -155,8 +158,6 @@ class OpsetReach:
         found = Site(site.scope, node, result=result)
         try:
             refuse_emulation(found, self._opset, emulate=False, emulated=may_loop(node.op_type))
-            if self._plan.maker.as_nodes(site.scope):
-                self._plan.maker.read_in(site.scope, [result])
         except Blocked as error:
             raise UndecidedError from error
         if site.scope.function is not None and any(
@@ -164,6 +165,25 @@ class OpsetReach:
         ):
             raise UndecidedError
         return found
+
+    def _ask_for_constants(self, runtime: AskedRuntime, written: Iterable[Site]) -> None:
+        """Ask whether a runtime takes the nodes that make constants, where no initializers may.
+
+        Raises:
+            UndecidedError: it may not take one, or there is none that makes a constant.
+        """
+        maker = self._plan.maker
+        new = [*self._plan.constants.values()]
+        try:
+            new += [
+                maker.read_in(site.scope, [site.result])
+                for site in written
+                if maker.as_nodes(site.scope)
+            ]
+        except Blocked as error:
+            raise UndecidedError from error
+        if any(runtime.affects(node.op_type) for made in new for node in made.nodes):
+            raise UndecidedError
 
     def _are_dead(self, blocked: Iterable[Site], written: Sequence[Site]) -> bool:
         """Return whether nothing reads the nodes of blocked sites once others are written."""

@@ -244,6 +244,20 @@ def test_what_runtimes_take_is_what_conversions_for_them_say(lacking: set[str], 
     assert Reach(found).to(18).suits(target) is not bool(whole.blockers)
 
 
+@pytest.mark.parametrize("lacking", [[], ["ReduceL1"], ["ReduceL1", "Abs"]])
+def test_what_makes_constants_must_be_taken_as_well(lacking: list[str]) -> None:
+    """At opset 8 they are nodes: IR version 3, which came with it, has no constant initializers."""
+    found = model("""<ir_version: 10, opset_import: ["" : 20]>
+    g (float[2,3] x) => (float[1,1] y) { m = ReduceL1(x) y = Sign(m) }""")
+    names = {"Abs", "Cast", "Div", "Greater", "Less", "Or", "ReduceL1", "ReduceSum", "Sub"}
+    names = names.difference(lacking)
+    reach = Reach(found).to(8)
+    targets = [operator_list_target(sorted({*names, *more})) for more in ([], ["Constant"])]
+    whole = [not Conversion(found, 8, runtime=target).blockers for target in targets]
+    assert [reach.suits(target) for target in targets] == whole
+    assert whole == [False, "Abs" not in lacking]
+
+
 def test_what_a_runtime_does_not_take_may_be_dead_afterwards() -> None:
     """A Constant of axes is, once they are an attribute, and what computes sizes of an Expand."""
     squeezed = Reach(
