@@ -28,8 +28,10 @@ def cast(context: Context, name: str, to: int, outputs: Sequence[str] | None = N
     # Before opset 6 the dtype is named, and shape inference knows nothing of Cast.
     known = context.type(name)
     like = tensor_type(to, None if known is None else known.dims)
+    # Of a value of the model more may be known.
+    stated = outputs is not None and context.kind(outputs[0]) is not None
     number = TensorProto.DataType.Name(to)
-    return op.Cast(name, outputs=outputs, like=like, to=number)
+    return op.Cast(name, outputs=outputs, like=None if stated else like, to=number)
 
 
 def computed_in(context: Context, wide: int) -> tuple[NodeProto, int]:
