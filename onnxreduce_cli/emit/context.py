@@ -59,7 +59,6 @@ class Context(NodeFacts):
     opset binds it to that with `at`; the emitted nodes are then converted by their own steps.
 
     Attributes:
-        target_opset: the opset that the whole conversion leads to.
         may_loop: whether control flow may be emitted that was not there.
         op: the operators of the opset by which emitted nodes are read; see `Operators`.
         emitted: the nodes that replace it, in order.
@@ -83,7 +82,7 @@ class Context(NodeFacts):
         may_loop: bool = False,
     ) -> None:
         super().__init__(node, scope, source_opset, workspace, lookups)
-        self.target_opset = target_opset
+        self._target_opset = target_opset
         self.may_loop = may_loop
         self.emitted: list[EmittedNode] = []
         self.initializers: list[TensorProto] = []
@@ -109,6 +108,18 @@ class Context(NodeFacts):
         fresh.taken_over = {}
         fresh._description = _Description()
         return fresh
+
+    @property
+    def target_opset(self) -> int:
+        """The opset that the whole conversion leads to; what asks it is written for no other."""
+        self.reaches(self._target_opset + 1)
+        self.reaches(self._target_opset)
+        return self._target_opset
+
+    def reaches(self, opset: int) -> bool:
+        """Return whether the whole conversion leads to an opset, or to a later one."""
+        found = self._lookups.reached[opset] = self._target_opset >= opset
+        return found
 
     @property
     def op(self) -> Builder:
@@ -200,7 +211,10 @@ class Context(NodeFacts):
 
     def state_type(self, name: str, like: ValueType) -> None:
         """Record the type of an emitted value, where shape inference cannot find it."""
-        self._workspace.facts.generated.declare_type(self._scope, name, like)
+        generated = self._workspace.facts.generated
+        if name in self.node.output and generated.key(self._scope, name) is None:
+            generated.restates = True
+        generated.declare_type(self._scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
         """Emit a copy of a node with other inputs and outputs."""

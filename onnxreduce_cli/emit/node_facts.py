@@ -74,12 +74,17 @@ class Lookups:
         more: whether the emitted nodes may depend on more than the node's operator and attributes,
             the elements of `constants`, and the types of its inputs and outputs.
         non_negative: the names of values on whose having no negative elements its steps rely.
+        steps: the opset that the next step led to, by the operator of each node on the way and the
+            opset at which it was read; None where none was left.
+        reached: the opsets of which was asked whether the conversion leads there, or later.
     """
 
     constants: set[str] = field(default_factory=set)
     types: bool = False
     more: bool = False
     non_negative: frozenset[str] = frozenset()
+    steps: dict[tuple[str, int], int | None] = field(default_factory=dict)
+    reached: dict[int, bool] = field(default_factory=dict)
 
     def note(self, *constants: str, types: bool = False, more: bool = False) -> None:
         """Note the constants that a question reads, and whether it asks for types or for more."""

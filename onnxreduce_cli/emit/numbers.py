@@ -147,7 +147,7 @@ class Term:
 
     def _must_repeat(self, other: Term | float) -> bool:
         """Return whether shapes may differ but must not, as for Max before opset 8."""
-        if self.context.target_opset >= 8 or not isinstance(other, Term):
+        if self.context.reaches(8) or not isinstance(other, Term):
             return False
         return self.known is None and other.known is None
 

@@ -41,7 +41,7 @@ def need_loops(
         advice: what helps besides a later opset, as the end of a sentence.
         rank_of: the value whose unknown rank is the reason, if any.
     """
-    if context.may_loop and context.target_opset >= LOOPS_FROM:
+    if context.may_loop and context.reaches(LOOPS_FROM):
         return
     if context.may_loop:
         reason, since = f"{reason}, and below opset {LOOPS_FROM} none is written", LOOPS_FROM

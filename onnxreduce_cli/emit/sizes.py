@@ -140,10 +140,10 @@ def arange(context: Context, count: Number) -> str:
     op = context.op
     if isinstance(count, int) and count <= LARGEST_CONSTANT:
         return context.array(np.arange(count, dtype=np.int64), "range")
-    oldest, name = min(op.opset, context.target_opset), as_name(context, count)
-    if oldest >= 11:
+    name = as_name(context, count)
+    if op.opset >= 11 and context.reaches(11):
         return _range(context, squeezed(context, name, [0]))
-    if oldest >= COUNTING_FROM:
+    if op.opset >= COUNTING_FROM and context.reaches(COUNTING_FROM):
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = op.ConstantOfShape(name, value=one)
         return squeezed(context, op.NonZero(ones), [0])
@@ -199,7 +199,7 @@ def range_of(count: Term, elem_type: int) -> Term:
     def write() -> str:
         if known is not None:
             return arange(context, int(known))
-        if min(context.op.opset, context.target_opset) >= 11:
+        if context.op.opset >= 11 and context.reaches(11):
             return _range(context, count.name)
         return arange(context, sizes(context, unsqueezed(context, count.name, [0])))
 

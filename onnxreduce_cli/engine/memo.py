@@ -168,6 +168,7 @@ class Memo:
         if other.stays and not other.is_reported:
             site.result = [site.node]
             site.lookups.note(types=known.types, more=known.more)
+            site.lookups.steps, site.lookups.reached = known.steps, known.reached
             return
         fresh = {
             name: workspace.names.fresh(f"{site.base}_{hint}")
@@ -187,6 +188,7 @@ class Memo:
         site.lookups.note(
             *(names.get(name, name) for name in known.constants), types=known.types, more=known.more
         )
+        site.lookups.steps, site.lookups.reached = known.steps, known.reached
         if kept.blocked is not None:
             raise kept.blocked.of_equal(names)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -82,6 +82,24 @@ class _Waiting(NamedTuple):
 MOST_EMITTED_NODES = 20_000
 
 
+@dataclass(slots=True)
+class Drafts:
+    """What plans of one model to several opsets share.
+
+    Attributes:
+        facts: the types and constants of the model's values and of emitted ones.
+        sites: what became of nodes, by the identity of the node and the IR version that the model
+            gets; None for a single plan.
+        names: the names in use, by the identity of the outermost scope.
+        workspaces: the workspaces, by the identity of the scope and the IR version.
+    """
+
+    facts: Facts
+    sites: dict[tuple[int, int], Site] | None = None
+    names: dict[int, Names] = field(default_factory=dict)
+    workspaces: dict[tuple[int, int], Workspace] = field(default_factory=dict)
+
+
 class NodeConverter:
     """Converts nodes to the target opset; the model is not edited.
 
@@ -94,7 +112,7 @@ class NodeConverter:
     def __init__(
         self,
         scopes: Sequence[Scope],
-        facts: Facts,
+        drafts: Drafts,
         request: ConversionRequest,
         ir_version: int,
     ) -> None:
@@ -102,19 +120,18 @@ class NodeConverter:
 
         Args:
             scopes: the scopes of the model; they may become fewer.
-            facts: the types and constants of its values; emitted ones are added.
+            drafts: the facts of its values, and what was written for them; more is added.
             request: the opsets and options of the conversion.
             ir_version: the IR version that the model will have.
         """
-        self.facts = facts
+        self.facts = facts = drafts.facts
         self.soundness = Soundness(facts)
         self.swept = 0
         self._scopes = scopes
+        self._drafts = drafts
         self._request = request
         self._ir_version = ir_version
         self._trees: dict[int, list[Scope]] = {}
-        self._names: dict[int, Names] = {}
-        self._workspaces: dict[int, Workspace] = {}
         self._next_steps: dict[tuple[str, int], NextStep | None] = {}
         self._affected: dict[tuple[str, int], bool] = {}
         self._avoidance: Avoidance | None = None
@@ -168,7 +185,7 @@ class NodeConverter:
         return self._affected[key]
 
     def convert(self, site: Site, opset: int) -> None:
-        """Give a site what takes its node's place: what an equal one got, or else by its steps.
+        """Give a site what takes its node's place: as in an earlier plan, or else by its steps.
 
         Args:
             site: the site.
@@ -177,6 +194,36 @@ class NodeConverter:
         Raises:
             Blocked: there is no way across some boundary.
         """
+        sites, key = self._drafts.sites, (id(site.node), self._ir_version)
+        if sites is None or not is_default(site.node.domain):
+            self._convert(site, opset)
+            return
+        earlier = sites.get(key)
+        if earlier is not None and self._is_right(earlier):
+            site.restore(earlier)
+        else:
+            try:
+                self._convert(site, opset)
+            except Blocked as error:
+                site.blocked = error.kept()
+            sites[key] = replace(site)
+        if site.blocked is not None:
+            raise site.blocked
+
+    def _is_right(self, earlier: Site) -> bool:
+        """Return whether what became of a node on the way to another opset is right for this."""
+        known = earlier.lookups
+        return all(
+            (self.target >= opset) is found for opset, found in known.reached.items()
+        ) and all(self._opset_after(*read) == opset for read, opset in known.steps.items())
+
+    def _opset_after(self, op_type: str, opset: int) -> int | None:
+        """Return the opset that the next step of an operator leads to; None if none is left."""
+        step = self.next_step(op_type, opset)
+        return None if step is None else step.opset
+
+    def _convert(self, site: Site, opset: int) -> None:
+        """Give a site what takes its node's place: what an equal one got, or else by its steps."""
         scope, node = site.scope, site.node
         key = self._memo.key(scope, node, opset)
         if key is None:
@@ -434,6 +481,7 @@ class NodeConverter:
         op_type = node.op_type
         # What is expanded in several steps does not go up again between them.
         following = None if op_type in expanded else self.next_step(op_type, opset)
+        site.lookups.steps[op_type, opset] = following and following.opset
         if following is not None:
             context = self.context(site, scope, node, opset, following.opset)
             following.take(context)
@@ -564,7 +612,7 @@ class NodeConverter:
 
         A subgraph that is one of the model's, or was converted already, stays as it is.
         """
-        target = self._request.target
+        target = crossing.context.target_opset
         for name, graph in subgraphs(emitted):
             if graph.name in crossing.context.taken_over:
                 continue
@@ -610,21 +658,22 @@ class NodeConverter:
 
     def workspace(self, scope: Scope) -> Workspace:
         """Return the workspace of one of the model's scopes; its whole tree shares the names."""
-        workspace = self._workspaces.get(id(scope))
+        found, key = self._drafts, (id(scope), self._ir_version)
+        workspace = found.workspaces.get(key)
         if workspace is None:
             root = id(scope.root)
-            if root not in self._names:
+            if root not in found.names:
                 if root not in self._trees:
                     self._trees = by_root(self._scopes)
-                self._names[root] = Names(self._trees[root])
-            names = self._names[root]
+                found.names[root] = Names(self._trees[root])
+            names = found.names[root]
             workspace = Workspace(self.facts, names, Constants(), self._ir_version, GraphProto())
-            self._workspaces[id(scope)] = workspace
+            found.workspaces[key] = workspace
         return workspace
 
     def constants(self, scope: Scope) -> Constants:
         """Return the constants that steps add to a scope, which new nodes read by name."""
-        workspace = self._workspaces.get(id(scope))
+        workspace = self._drafts.workspaces.get((id(scope), self._ir_version))
         return Constants() if workspace is None else workspace.constants
 
 

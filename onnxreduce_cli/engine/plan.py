@@ -12,7 +12,7 @@ from onnxreduce_cli.engine import catalogue
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
-from onnxreduce_cli.engine.node_converter import NodeConverter
+from onnxreduce_cli.engine.node_converter import Drafts, NodeConverter
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.errors import Blocker
@@ -54,11 +54,23 @@ class SitePlan:
         soundness: refuses nodes that contradict the model.
     """
 
-    def __init__(self, model_input: ConversionInput, request: ConversionRequest) -> None:
-        """Plan the conversion of every node of the model to the target."""
+    def __init__(
+        self,
+        model_input: ConversionInput,
+        request: ConversionRequest,
+        drafts: Drafts | None = None,
+    ) -> None:
+        """Plan the conversion of every node of the model to the target.
+
+        Args:
+            model_input: the model.
+            request: the opsets and options of the conversion.
+            drafts: what was written for the model's nodes in other plans of the same options.
+        """
         self.input = model_input
         self.request = request
-        self.facts = model_input.facts.extended()
+        drafts = drafts or Drafts(model_input.facts.extended())
+        self.facts = drafts.facts
         own = imported_version(model_input.model, LEARNING)
         self.ml_opset = own if own is None else request.learning_target(own)
         self.ir_version, self.ir_version_reason = choose(
@@ -68,7 +80,7 @@ class SitePlan:
             request.target,
             learned=self.ml_opset,
         )
-        self.converter = NodeConverter(model_input.scopes, self.facts, request, self.ir_version)
+        self.converter = NodeConverter(model_input.scopes, drafts, request, self.ir_version)
         self.soundness = self.converter.soundness
         self.sites: list[Site] = []
         self.dead = DeadValues()

@@ -6,11 +6,16 @@ Few models need a pass, so the passes are imported only when one is needed.
 from __future__ import annotations
 
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
+from onnxreduce_cli.engine.node_converter import Drafts
 from onnxreduce_cli.engine.plan import SitePlan
 
 
 def make_plan(
-    model_input: ConversionInput, request: ConversionRequest, *, write_out: bool = True
+    model_input: ConversionInput,
+    request: ConversionRequest,
+    *,
+    write_out: bool = True,
+    drafts: Drafts | None = None,
 ) -> SitePlan:
     """Plan the conversion of a model, which is not edited.
 
@@ -18,11 +23,12 @@ def make_plan(
         model_input: the model.
         request: the opsets and options of the conversion.
         write_out: whether sequences and optional values that block may be written out.
+        drafts: what was written for the model's nodes in other plans of the same options.
 
     Returns:
         the plan of the model, or of a copy that passes have edited: see `SitePlan.input`.
     """
-    plan = SitePlan(model_input, request)
+    plan = SitePlan(model_input, request, drafts)
     if not plan.blocked:
         plan.finish()
         return plan

@@ -14,9 +14,9 @@ from onnxreduce_cli.engine.conversion import check_source
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.converted_nodes import AskedRuntime, ConvertedNode, UndecidedError
 from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
+from onnxreduce_cli.engine.node_converter import Drafts
 from onnxreduce_cli.engine.operator_coverage import operators_of_other_domains
 from onnxreduce_cli.engine.pause import collector_paused
-from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import lacks_inference
@@ -36,6 +36,8 @@ class Reach:
         facts: the types and constants of its values.
         own: its opset; None where it imports no default domain.
         input: the model.
+        drafts: what was written for its nodes, whatever the runtime; None once a step stated
+            another type for one of its values, which holds in one plan alone.
         is_plain: whether no pass over the whole model would help where a node blocks.
     """
 
@@ -50,6 +52,7 @@ class Reach:
         check_source(model, self.facts.scopes)
         self.own = default_opset(model)
         self.input = ConversionInput(model, self.facts.scopes, self.facts)
+        self.drafts: Drafts | None = Drafts(self.facts.extended(), {})
         operators = {name for scope in self.facts.scopes for name in scope.op_types}
         # Passes may help where functions, sequences or optional values block.
         self.is_plain = not model.functions and operators.isdisjoint(OPERATORS)
@@ -71,7 +74,10 @@ class Reach:
         Raises:
             InvalidModelError: the model contradicts itself.
         """
-        return OpsetReach(self, opset)
+        found = OpsetReach(self, opset)
+        if self.drafts is not None and self.drafts.facts.generated.restates:
+            self.drafts = None
+        return found
 
 
 class OpsetReach:
@@ -89,7 +95,9 @@ class OpsetReach:
         """
         self._reach = reach
         self._opset = opset
-        self._plan = self._make_plan(ConversionRequest(reach.own, opset))
+        with collector_paused():
+            request = ConversionRequest(reach.own, opset)
+            self._plan = make_plan(reach.input, request, drafts=reach.drafts)
         self.blockers = self._plan.blockers
         self._refused: dict[Hashable, tuple[list[ConvertedNode], Iterator[ConvertedNode]]] = {}
         self._planned: dict[Hashable, list[tuple[dict[str, Hashable], bool]]] = {}
@@ -223,7 +231,8 @@ class OpsetReach:
         for known, found in planned:
             if all(runtime.key(op_type) == item for op_type, item in known.items()):
                 return found
-        plan = self._make_plan(request)
+        with collector_paused():
+            plan = make_plan(self._reach.input, request)
         asked = {op_type: runtime.key(op_type) for op_type in plan.converter.asked}
         planned.append((asked, not plan.blocked))
         return not plan.blocked
@@ -256,7 +265,3 @@ class OpsetReach:
             )
             found.setdefault((domain, node.op_type), []).append(converted)
         return found
-
-    def _make_plan(self, request: ConversionRequest) -> SitePlan:
-        with collector_paused():
-            return make_plan(self._reach.input, request)

@@ -129,14 +129,14 @@ class _Simplification:
         if node.op_type == "Cast":
             return self._cast_source(node)
         found = self._folded_constant(node) if node.op_type in _FOLDED else None
-        if found is None and node.op_type in _NEUTRAL and self._context.op.opset >= _BROADCASTING:
+        if found is None and node.op_type in _NEUTRAL and self._context.reaches(_BROADCASTING):
             return self._non_neutral_input(node)
         return found
 
     def _folded_constant(self, node: NodeProto) -> str | None:
         """Return a constant in place of a node's output, if it is known, integer and small."""
         name, context = node.output[0], self._context
-        if context.op.opset < _INTEGER_CONSTANTS or name in self._outputs:
+        if not context.reaches(_INTEGER_CONSTANTS) or name in self._outputs:
             return None
         if context.elem_type(name) not in _WHOLE:
             return None

@@ -19,7 +19,7 @@ from onnxreduce_cli.model.types.facts import Facts
 NODE = "y = GatherND(x, i)"
 
 
-def context(opset: int = 11, text: str = NODE) -> Context:
+def context(opset: int = 11, text: str = NODE, target: int = 11) -> Context:
     """A context for the one node of a model at opset 12."""
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 12]>\n'
@@ -29,7 +29,7 @@ def context(opset: int = 11, text: str = NODE) -> Context:
     workspace = Workspace(
         Facts(model, found).extended(), Names(found), Constants(), 8, GraphProto()
     )
-    return Context(model.graph.node[0], found[0], 12, opset, 11, "node", workspace, Lookups())
+    return Context(model.graph.node[0], found[0], 12, opset, target, "node", workspace, Lookups())
 
 
 def nodes(given: Context) -> list[tuple[str, int]]:

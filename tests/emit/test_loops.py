@@ -116,12 +116,11 @@ def given_by(node: onnx.NodeProto, **inputs: np.ndarray) -> list[np.ndarray]:
 
 
 def test_up_to_a_size_at_run_time_a_loop_counts_before_opset_9() -> None:
-    here = context().at(8)
-    here.target_opset, here.may_loop = 8, True
+    here = context(8, target=8)
+    here.may_loop = True
     arange(here, size_of(here, "x", 1))
     assert [op for op, _ in nodes(here)] == ["Shape", "Gather", "Squeeze", "Loop"]
-    here = context().at(10)
-    here.target_opset = 10
+    here = context(10, target=10)
     arange(here, size_of(here, "x", 1))
     assert [op for op, _ in nodes(here)][2:] == ["ConstantOfShape", "NonZero", "Squeeze"]
     here = context()
@@ -133,8 +132,8 @@ def test_up_to_a_size_at_run_time_a_loop_counts_before_opset_9() -> None:
     ("opset", "may_loop", "since"), [(8, False, 9), (6, False, 9), (6, True, 7)]
 )
 def test_where_no_loop_may_be_written(opset: int, may_loop: bool, since: int) -> None:
-    here = context().at(opset)
-    here.target_opset, here.may_loop = opset, may_loop
+    here = context(opset, target=opset)
+    here.may_loop = may_loop
     with pytest.raises(Blocked, match="before opset 9 only a Loop counts up to it") as caught:
         arange(here, size_of(here, "x", 1))
     assert caught.value.advice.startswith(f"choose opset {since} or later, or state the shapes")

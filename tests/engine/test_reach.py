@@ -55,6 +55,20 @@ def test_models(path: Path) -> None:
     assert not differing(onnx.load(path))
 
 
+def test_what_a_step_states_of_the_models_values_holds_for_one_opset() -> None:
+    found = model(
+        """<ir_version: 10, opset_import: ["" : 23]>
+        g (float[2,3,4,8] q, float[2,3,N,8] k) => (float[2,3,4,8] y, float[2,3,4,N] z) {
+          y, keys, values, scores = Attention(q, k, k)
+          z = Softmax<axis=1>(scores)
+        }"""
+    )
+    assert not differing(found)
+    reach = Reach(found)
+    reach.to(22)
+    assert reach.drafts is None
+
+
 def chain(count: int) -> ModelProto:
     """A ReduceMean, a Softmax and an Add in turns."""
     kinds = [("ReduceMean", {"axes": [1]}), ("Softmax", {"axis": -1}), ("Add", {})]

@@ -17,7 +17,7 @@ def same_sequence(context: Context) -> None:
     """``Identity(s)`` of a sequence becomes ``SequenceErase(SequenceInsert(s, 0))``."""
     name = context.input(0)
     kind = context.kind(name) or ""
-    if not kind.startswith("seq(tensor(") or context.target_opset < 11:
+    if not kind.startswith("seq(tensor(") or not context.reaches(11):
         return
     elem_type = elem_type_of(kind[len("seq(") : -1])
     assert elem_type is not None

@@ -142,7 +142,7 @@ def with_batch(context: Context) -> None:
     states = len(context.node.input) - context.value("num_scan_inputs")
     scanned_along = for_each_value(context, "scan_input_axes", states, context.node.input)
     read = list(zip(context.node.input, scanned_along, strict=True))
-    if context.target_opset < 8 or any(axis and context.rank(name) is None for name, axis in read):
+    if not context.reaches(8) or any(axis and context.rank(name) is None for name, axis in read):
         scan_as_loop(context)
         return
     inputs = [""]

@@ -83,7 +83,7 @@ def _write_counting_loop(
         length: the length, an int64 of rank 0.
         longest: the length of the longest sequence, an int64 of shape [1].
     """
-    if context.target_opset >= COUNTING_FROM:
+    if context.reaches(COUNTING_FROM):
         within = inner.Less(arange(context, sizes(context, longest)), length)
         return inner.Squeeze(inner.NonZero(within), axes=[0])
     nothing = context.scalar(0, "nothing")
@@ -212,7 +212,7 @@ def _add_slices(
     """Add a Gather to a Loop's body for each of the `slices` that a round of the Scan reads."""
     names = context.node.input[len(context.node.input) - len(slices) :]
     directions = context.value("scan_input_directions") or [0] * len(slices)
-    if any(directions) and context.target_opset < 6:
+    if any(directions) and not context.reaches(6):
         raise Blocked(
             "it scans an input from its end, and before opset 6 Sub takes floats only",
             "choose opset 6 or later",

@@ -102,7 +102,7 @@ def _remainder(context: Context, numbers: str, divisor: str) -> Value:
 
 
 def _has_mod(context: Context) -> bool:
-    return min(context.op.opset, context.target_opset) >= 10
+    return context.op.opset >= 10 and context.reaches(10)
 
 
 def _sums_of_bits(context: Context, bits: str, count: int) -> tuple[str, str]:

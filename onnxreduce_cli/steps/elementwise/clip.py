@@ -58,7 +58,7 @@ def _as_inputs(context: Context, limits: list[str]) -> None:
         limits: the lower and the upper limit, scalars of the data's dtype.
     """
     data, drop = context.input(0), ("consumed_inputs", *_LIMITS)
-    if context.target_opset >= 11:
+    if context.reaches(11):
         context = context.at(11)
         context.replace(inputs=[data, *limits], drop=drop)
         return

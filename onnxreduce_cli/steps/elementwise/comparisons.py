@@ -39,7 +39,7 @@ def equal_of_strings(context: Context) -> None:
     op = context.op
     if context.elem_type(context.input(0)) != TensorProto.STRING:
         return
-    if context.target_opset < 11:
+    if not context.reaches(11):
         raise Blocked(
             "nothing before opset 11 compares strings",
             "choose opset 11 or later, or give the model numbers in place of the strings",

@@ -106,7 +106,7 @@ def _seen(context: Context, causal: Causal) -> Value:
     if queries is not None and keys is not None:
         if queries * keys <= _LARGEST:
             return context.array(np.tri(queries, keys, past or 0, dtype=np.bool_), "seen")
-    elif context.target_opset >= _TRILU:
+    elif context.reaches(_TRILU):
         true = numpy_helper.from_array(np.ones(1, np.bool_))
         whole = op.ConstantOfShape(_last_two(context, scores), value=true)
         return op.Trilu(whole, _past_length(context, causal.past) if past != 0 else None, upper=0)

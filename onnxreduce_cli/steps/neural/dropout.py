@@ -38,7 +38,7 @@ def test_mode(context: Context) -> None:
     elem_type = context.need_elem_type(data, "its mask has it") if mask else 0
     number = float(context.value("ratio", 0.5))
     kept = context.fresh("kept") if mask else ""
-    if context.target_opset >= 12:
+    if context.reaches(12):
         context = context.at(12)
         inputs = [data, context.scalar(number, "ratio"), context.array(np.array(True), "true")]
         outputs = [context.node.output[0], *([kept] if mask else [])]

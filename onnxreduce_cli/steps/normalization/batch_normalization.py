@@ -102,7 +102,7 @@ def without_is_test(context: Context) -> None:
             "set is_test=1 if it is for inference"
         )
     # Two of the five outputs are gone at opset 14.
-    named = _all_named(context, 5 if context.target_opset < 14 else 3)
+    named = _all_named(context, 3 if context.reaches(14) else 5)
     context.replace(outputs=[*named, *context.node.output[len(named) :]], drop=drop)
 
 

@@ -85,7 +85,7 @@ def _back_behind_transpose(context: Context) -> tuple[str, int | None] | None:
     inner = [dim for dim in dims[1:] if isinstance(dim, int) and dim > 0]
     if len(inner) == len(dims) - 1:
         return context.array([-1, *inner], "shape"), None
-    return (context.op.Shape(data), 1) if context.target_opset >= 14 else None
+    return (context.op.Shape(data), 1) if context.reaches(14) else None
 
 
 def _square(elem_type: int) -> Square:

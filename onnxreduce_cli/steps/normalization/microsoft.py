@@ -32,7 +32,7 @@ def skip_layer_normalization(context: Context) -> None:
     ``LayerNormalization(x + skip + bias, gamma, beta)``.
     """
     outputs = [*context.node.output, "", ""][:3]
-    if outputs[1] and context.target_opset < _LAYER:
+    if outputs[1] and not context.reaches(_LAYER):
         raise Blocked(
             "its output 'mean' is read: of an infinity it is NaN, older operators give infinity",
             f"choose opset {_LAYER} or later, or leave that output out",

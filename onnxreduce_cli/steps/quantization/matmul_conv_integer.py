@@ -39,7 +39,7 @@ def mat_mul_integer(context: Context) -> None:
         first = op.Reshape(first, op.Shape(data))
     # One zero point for each column is in line already.
     second = less_zero_point(context, context.input(1), context.input(3))
-    if context.target_opset >= 9:
+    if context.reaches(9):
         context.replace("MatMul", [first, second], keep=())
         return
     factors = [cast(context, name, TensorProto.DOUBLE) for name in (first, second)]

@@ -36,7 +36,7 @@ def q_linear_conv(context: Context) -> None:
     ``QuantizeLinear(Conv(DequantizeLinear(x), DequantizeLinear<axis=0>(w),
     DequantizeLinear<axis=0>(b, x_scale * w_scale)), y_scale, y_zero)``.
     """
-    if context.target_opset < _INTRODUCED:
+    if not context.reaches(_INTRODUCED):
         qlinear_matmul_conv.q_linear_conv(context)
         return
     context = context.at(max(context.op.opset, PER_AXIS))
@@ -56,7 +56,7 @@ def q_linear_mat_mul(context: Context) -> None:
     ``QuantizeLinear(MatMul(DequantizeLinear<axis=-2>(a), DequantizeLinear<axis=-1>(b)), y_scale,
     y_zero)``.
     """
-    if context.target_opset < _INTRODUCED:
+    if not context.reaches(_INTRODUCED):
         qlinear_matmul_conv.q_linear_mat_mul(context)
         return
     context = context.at(max(context.op.opset, PER_AXIS))

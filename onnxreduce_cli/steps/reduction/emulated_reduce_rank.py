@@ -78,7 +78,7 @@ def _kept(context: Context, dims: str, kept: str) -> Value:
         kept: for each whether it is kept, bool of shape [rank].
     """
     op = context.op
-    if context.target_opset >= COUNTING_FROM:
+    if context.reaches(COUNTING_FROM):
         return op.Gather(dims, squeezed(context, op.NonZero(kept), [0]), axis=0)
     need_loops(
         context,
@@ -101,7 +101,7 @@ def _kept(context: Context, dims: str, kept: str) -> Value:
 
 def _need_negative_axes(context: Context) -> None:
     """Raise `Blocked` where the conversion leads below opset 7."""
-    if context.target_opset < LOOPS_FROM:
+    if not context.reaches(LOOPS_FROM):
         raise Blocked(
             f"the rank of {context.input(0)!r} is not known, and before opset 11 axes are not "
             "counted from the back",

@@ -61,7 +61,7 @@ def _reshaped_like(context: Context, name: str, data: str, shape: str) -> None:
         Blocked: the conversion leads below opset 7.
     """
     op, output = context.op, context.node.output[0]
-    if context.target_opset >= 14 or not context.may_loop:
+    if context.reaches(14) or not context.may_loop:
         shapes.reshaped(context, name, shape, output=output)
         return
     reason = f"the rank of {data!r} is not known: only a Loop gives the result its shape"

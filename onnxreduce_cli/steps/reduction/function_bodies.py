@@ -96,7 +96,7 @@ def _reduction_body(definition: Definition, formula: str, integers: int | None =
 def _log_sum_exp(context: Context) -> str:
     """``Log(ReduceSum(Exp(x - m))) + m``, m being the maximum made finite; integers in double."""
     data, elem_type, working = widened(context, TensorProto.DOUBLE)
-    if context.target_opset < 7:
+    if not context.reaches(7):
         _log_sum_exp_transposed(context, data, elem_type, working)
     else:
         axes, keepdims = axes_input(context), context.attribute("keepdims")

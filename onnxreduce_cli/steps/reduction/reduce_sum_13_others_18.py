@@ -85,7 +85,7 @@ def elementwise_part(context: Context, given: str = "") -> None:
     }.get(context.node.op_type, "Identity")
     elem_type = None if part == "Identity" else context.input(0).elem_type
     integer = elem_type is None or elem_type in INTEGERS
-    if integer and (part == "Log" or (part != "Identity" and context.target_opset < 6)):
+    if integer and (part == "Log" or (part != "Identity" and not context.reaches(6))):
         # Log takes floats only, and so did Abs and Mul before opset 6.
         context.replace(
             inputs=[unsqueezed(context, data, [0])],
@@ -112,7 +112,7 @@ def _axes_at_run_time(context: Context, noop: bool) -> None:
         Blocked: the conversion leads below opset 7.
     """
     op_type = context.node.op_type
-    if context.target_opset < LOOPS_FROM:
+    if not context.reaches(LOOPS_FROM):
         raise Blocked(
             f"its axes {context.input(1)!r} are only known at run time, and before opset "
             f"{context.op.opset + 1} they are an attribute",
@@ -192,7 +192,7 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
         condition = conditions.at(axis).name
         op_type, inputs, graphs = (
             _as_if(context, condition, value, (axis,), working)
-            if context.target_opset >= 11
+            if context.reaches(11)
             else _as_loop(context, condition, value, (axis,), working)
         )
         if axis or working != elem_type:

@@ -62,7 +62,7 @@ def restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -
     shape = context.op.Shape(data)
     if dims is not None and _zeros_are_copied(dims, axis):
         context.op.Reshape(matrix, shape, outputs=[output])
-    elif context.target_opset >= 14 or not context.may_loop:
+    elif context.reaches(14) or not context.may_loop:
         # The attribute was introduced one opset after this node's, which is converted upwards.
         context.at(14).op.Reshape(matrix, shape, outputs=[output], allowzero=1)
     else:
@@ -145,7 +145,7 @@ def axis_at_rank(context: Context) -> None:
     unknown rank. From 13 on the input is flattened where its rank is unknown, at any axis.
     """
     rank, axis = context.input(0).rank, context.value("axis", 1)
-    if axis < 0 or (context.target_opset >= 13 if rank is None else axis != rank):
+    if axis < 0 or (context.reaches(13) if rank is None else axis != rank):
         return
     elements = context.op.Unsqueeze(context.input(0), axes=[-1])
     result = context.replace(inputs=[elements], outputs=[context.fresh("elements")])

@@ -50,7 +50,7 @@ def finite(coordinates: Term, length: Term) -> Term:
     """
     return (
         coordinates.within(-LONGEST, LONGEST)
-        if coordinates.context.target_opset < 8 and length.known is None
+        if not coordinates.context.reaches(8) and length.known is None
         else coordinates
     )
 
@@ -62,7 +62,7 @@ def finite_or(coordinates: Term, other: float) -> Term:
     shape, and are emitted into a context bound to opset 13 or later.
     """
     context = coordinates.context
-    if context.target_opset < 9:
+    if not context.reaches(9):
         return coordinates
     chosen = context.op.Where(
         coordinates.abs().less(np.inf).name,

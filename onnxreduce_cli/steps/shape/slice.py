@@ -115,7 +115,7 @@ def slice_axes_from_front(context: Context) -> None:
         context.require_specialised("what its axes are")
     rank = None if axes is None else context.specialised_rank(context.input(0))
     inputs = list(context.node.input)
-    if axes is not None and rank is None and (axes < 0).all() and context.target_opset < 10:
+    if axes is not None and rank is None and (axes < 0).all() and not context.reaches(10):
         inputs[3] = context.array(-1 - axes, "axes")
         replace_with_reversed_dims(context, inputs=inputs)
         return

@@ -35,7 +35,7 @@ def sizes_without_input(context: Context) -> None:
     if sizes is not None:
         context.replace(inputs=[data], split=[int(size) for size in sizes.reshape(-1)])
         return
-    if context.target_opset < 13:
+    if not context.reaches(13):
         raise Blocked(
             f"its sizes {name!r} are only known at run time, and from opset 2 to 12 Split has them "
             "as an attribute",
