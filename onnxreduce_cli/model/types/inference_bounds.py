@@ -8,7 +8,7 @@ list with itself take terabytes. Where the bounds are not certain, a model may t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from onnx import (
@@ -54,6 +54,23 @@ _SIZED = _WITHOUT_LIST | {
     "RandomNormal", "RandomUniform", "Reshape", "Resize", "Upsample",
 }  # fmt: skip
 
+#: Operators whose nodes are looked at one by one, whatever their inputs.
+_LOOKED_AT = _ENDING_ML_1 | _ENDING_ATTRIBUTES.keys() | _SIZED | GRAPH_OPERATORS | {
+    "Concat", "Constant"
+}  # fmt: skip
+
+#: Operators whose outputs have one dimension more than what they are made of.
+_STACKING = frozenset({"ConcatFromSequence", "OneHot", "StringSplit"})
+
+#: Operators whose inputs or attributes state the rank of their outputs.
+_RANKED = _STACKING | {
+    "Col2Im", "ConstantOfShape", "Einsum", "Expand", "RandomNormal", "RandomUniform", "Reshape",
+    "Unsqueeze",
+}  # fmt: skip
+
+#: Operators whose outputs may have a larger rank, or another list, than any of their inputs.
+_CHANGING = _RANKED | _WITHOUT_LIST | {"Concat", "Gather", "GatherND", "Shape", "Size"}
+
 #: The most integers of a list of sizes.
 _FEW = 1024
 
@@ -63,32 +80,32 @@ _MOST_NODES, _DEEPEST = 200_000, 100
 
 def may_take_much(model: ModelProto) -> bool:
     """Return whether inference may take much more memory than the model has, or end the process."""
-    nodes = list(with_inner(model.graph.node))
-    for function in model.functions:
-        nodes += with_inner(function.node)
     by_type: dict[str, list[NodeProto]] = {}
-    for node in nodes:
-        by_type.setdefault(node.op_type, []).append(node)
+    for nodes in (model.graph.node, *(function.node for function in model.functions)):
+        for node in with_inner(nodes):
+            op_type = node.op_type
+            if op_type in _LOOKED_AT:
+                by_type.setdefault(op_type, []).append(node)
     imports = [*model.opset_import, *(i for item in model.functions for i in item.opset_import)]
     first_ml = any(entry.domain == "ai.onnx.ml" and entry.version == 1 for entry in imports)
     if not by_type.keys().isdisjoint(_ENDING_ML_1 if first_ml else _ENDING):
         return True
     if any(_may_end(node) for name in _ENDING_ATTRIBUTES for node in by_type.get(name, ())):
         return True
-    graphs = [model.graph]
-    if not GRAPH_OPERATORS.isdisjoint(by_type):
-        graphs += [graph for node in nodes for _, graph in subgraphs(node)]
-    constants = _constants(graphs, by_type.get("Constant", ()))
+    holders = [node for name in GRAPH_OPERATORS for node in by_type.get(name, ())]
+    graphs = [model.graph, *(graph for node in holders for _, graph in subgraphs(node))]
+    sized = [node for name in _SIZED for node in by_type.get(name, ())]
+    read = {name for node in sized for name in node.input[:]}
+    constants = _constants(graphs, by_type.get("Constant", ()), read)
     # A value may become a list of as many elements as the product of its dimensions.
     size = math.prod if _flattens(by_type, constants) else max
     if any(size(dims) > _MOST for dims in _declared(model, graphs)):
         return True
-    sized = [node for name in _SIZED for node in by_type.get(name, ())]
     if any(size(sizes) > _MOST for sizes in _stated(sized, constants)):
         return True
     bounds = _Bounds(model.functions)
     bounds.enter(model.graph)
-    return bounds.largest > _MOST
+    return bounds.are_exceeded
 
 
 def _may_end(node: NodeProto) -> bool:
@@ -122,18 +139,24 @@ def _dims(declared: TypeProto) -> list[int]:
 
 
 def _constants(
-    graphs: Iterable[GraphProto], nodes: Iterable[NodeProto]
+    graphs: Iterable[GraphProto], nodes: Iterable[NodeProto], read: Container[str]
 ) -> Mapping[str, Sequence[int]]:
-    """Return the lists of few integers that a model stores, by name; `nodes` are its Constants."""
+    """Return the lists of few integers that a model stores, by name.
+
+    Args:
+        graphs: its graphs.
+        nodes: its Constants.
+        read: the names to look for.
+    """
     found = {}
     for graph in graphs:
         for tensor in graph.initializer:
-            if tensor.data_type == TensorProto.INT64:
+            if tensor.data_type == TensorProto.INT64 and tensor.name in read:
                 found[tensor.name] = _integers(tensor)
     for node in nodes:
-        for attribute in node.attribute[:]:
-            numbers = _numbers(attribute)
-            found.update((name, numbers) for name in node.output[:])
+        for name in node.output[:]:
+            if name in read:
+                found.update((name, _numbers(attribute)) for attribute in node.attribute)
     return found
 
 
@@ -187,26 +210,34 @@ def _shape_attribute(node: NodeProto) -> Sequence[int]:
 
 
 class _Bounds:
-    """Bounds of ranks, and of the lists that inference keeps, by the names of values.
+    """Bounds of ranks, and of the lists that inference keeps if any, by the names of values.
 
     Attributes:
-        largest: the largest bound; infinite where there are too many calls to follow.
+        are_exceeded: whether one may be larger than `_MOST`, or there are too many calls to follow.
     """
 
     def __init__(self, functions: Iterable[FunctionProto], depth: int = 0) -> None:
-        self.largest = 0.0
+        self.are_exceeded = False
         self._functions = {function_key(item): item for item in functions}
         self._depth, self._left = depth, _MOST_NODES
         self._lengths: dict[str, int] = {}
         self._ranks: dict[str, int] = {}
 
-    def enter(self, graph: GraphProto) -> None:
-        """Follow a graph from its inputs and initializers on."""
+    def enter(self, graph: GraphProto, rank: int = 0, length: int = 0) -> None:
+        """Follow a graph from its inputs and initializers on.
+
+        Args:
+            graph: the graph.
+            rank: a bound of the ranks that its inputs have beside what they state.
+            length: the same of their lists; 0 if they have none.
+        """
         for value in graph.input:
-            dims = value.type.tensor_type.shape.dim
-            self._ranks[value.name] = len(dims)
+            dims = _dims(value.type)
+            self._ranks[value.name] = max(len(dims), rank)
             if len(dims) == 1:
-                self._lengths[value.name] = max(dims[0].dim_value, 1)
+                self._lengths[value.name] = max(dims[0], length)
+            elif length:
+                self._lengths[value.name] = length
         for tensor in graph.initializer:
             self._ranks[tensor.name] = len(tensor.dims)
             if len(tensor.dims) <= 1:
@@ -215,24 +246,49 @@ class _Bounds:
 
     def follow(self, nodes: Iterable[NodeProto]) -> None:
         """Follow nodes in their order."""
+        known_ranks, known_lengths = self._ranks, self._lengths
         for node in nodes:
             op_type, inputs = node.op_type, node.input[:]
+            # Whatever an operator makes has a rank: that of a Range may double like any other.
+            ranks = [known_ranks.get(name, 1) for name in inputs]
+            lengths = [known_lengths.get(name, 0) for name in inputs if name]
+            rank = max(ranks, default=1) or 1
+            length = max(lengths, default=0) if all(lengths) else 0
             if op_type in GRAPH_OPERATORS or node.domain not in DEFAULT_DOMAINS:
-                for attribute in node.attribute:
-                    if attribute.type == AttributeProto.GRAPH:
-                        self.enter(attribute.g)
+                rank, length = self._with_graphs(node, rank, lengths)
+            elif op_type == "Constant":
+                rank, length = _of_constant(node)
+            elif op_type in _CHANGING:
+                length = self._length(op_type, rank, lengths)
+                rank = self._rank(node, op_type, ranks)
             self._left -= bool(self._depth)
             if self._functions and self._call(node):
                 continue
-            rank = self._rank(node, op_type, inputs)
-            length = self._length(node, op_type, inputs)
             for name in node.output[:]:
-                self._ranks[name] = rank
-                if length is not None:
-                    self._lengths[name] = length
-            self.largest = max(self.largest, rank, length or 0)
-            if self.largest > _MOST:
+                known_ranks[name] = rank
+                if length:
+                    known_lengths[name] = length
+            if rank > _MOST or length > _MOST:
+                self.are_exceeded = True
+            if self.are_exceeded:
                 return
+
+    def _with_graphs(self, node: NodeProto, rank: int, lengths: Sequence[int]) -> tuple[int, int]:
+        """Follow a node's graphs, and return bounds of the rank and list of what they give.
+
+        Args:
+            node: the node.
+            rank: a bound of the ranks of its inputs.
+            lengths: the bounds of their lists.
+        """
+        length = max(lengths, default=0)
+        most, longest = rank, length
+        for _, graph in subgraphs(node):
+            self.enter(graph, rank, length)
+            # A Loop or a Scan stacks what its graph gives.
+            most = max([most, *(self._ranks.get(item.name, 1) + 1 for item in graph.output)])
+            longest = max([longest, *(self._lengths.get(item.name, 0) for item in graph.output)])
+        return most, longest
 
     def _call(self, node: NodeProto) -> bool:
         """Follow the function that a node calls; return whether it calls one."""
@@ -242,53 +298,57 @@ class _Bounds:
         inner = _Bounds((), self._depth + 1)
         inner._functions, inner._left = self._functions, self._left
         for formal, name in zip(function.input, node.input, strict=False):
-            inner._ranks[formal] = self._ranks.get(name, 0)
+            inner._ranks[formal] = self._ranks.get(name, 1)
             if name in self._lengths:
                 inner._lengths[formal] = self._lengths[name]
         if inner._depth > _DEEPEST or inner._left < 0:
-            self.largest = math.inf
+            self.are_exceeded = True
             return True
         inner.follow(function.node)
-        self._left, self.largest = inner._left, max(self.largest, inner.largest)
+        self._left, self.are_exceeded = inner._left, inner.are_exceeded
         for formal, name in zip(function.output, node.output, strict=False):
-            self._ranks[name] = inner._ranks.get(formal, 0)
+            self._ranks[name] = inner._ranks.get(formal, 1)
             if formal in inner._lengths:
                 self._lengths[name] = inner._lengths[formal]
         return True
 
-    def _rank(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int:
-        ranks = [self._ranks.get(name, 0) for name in inputs]
+    def _rank(self, node: NodeProto, op_type: str, ranks: Sequence[int]) -> int:
+        """Return a bound of the rank of an output of one of the `_CHANGING`."""
         if op_type in ("Gather", "GatherND"):
             return sum(ranks)
-        if op_type in ("Expand", "Reshape", "Unsqueeze"):
-            lists = [self._lengths.get(name, 0) for name in inputs[1:]]
-            if op_type == "Unsqueeze":
-                return sum(ranks[:1]) + sum(lists) + sum(len(item.ints) for item in node.attribute)
-            ranks += lists
-        elif op_type == "ConstantOfShape":
-            ranks += [self._lengths.get(name, 0) for name in inputs]
-        return max(ranks, default=0) + (op_type == "OneHot")
+        if op_type not in _RANKED:
+            return max(ranks, default=1) or 1
+        sizes = node.input[0 if op_type == "ConstantOfShape" else 1 :]
+        stated = sum([self._lengths.get(name, 0) for name in sizes])
+        # A shape, axes, or an equation.
+        stated += sum([len(item.ints) or len(item.s) for item in node.attribute[:]])
+        if op_type == "Unsqueeze":
+            return sum(ranks[:1]) + stated
+        return max(1, stated, *ranks) + (op_type in _STACKING)
 
-    def _length(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int | None:
-        """Return a bound of the list that onnx keeps for an output; None if it keeps none."""
-        if op_type == "Constant":
-            return max((_count(item) for item in node.attribute), default=0)
+    def _length(self, op_type: str, rank: int, lengths: Sequence[int]) -> int:
+        """Return a bound of the list that onnx keeps for an output; 0 if it keeps none.
+
+        Args:
+            op_type: the operator, one of the `_CHANGING`.
+            rank: a bound of the ranks of the inputs.
+            lengths: the bounds of their lists.
+        """
         if op_type in ("Shape", "Size"):
-            return max((self._ranks.get(name, 0) for name in inputs), default=0)
-        if op_type in _WITHOUT_LIST:
-            return None
-        lengths = []
-        for name in inputs:
-            length = self._lengths.get(name) if name else 0
-            if length is None:
-                return None
-            if name:
-                lengths.append(length)
-        if not lengths:
-            return None
-        return sum(lengths) if op_type == "Concat" else max(lengths)
+            return rank
+        if op_type in _WITHOUT_LIST or not all(lengths):
+            return 0
+        return sum(lengths) if op_type == "Concat" else max(lengths, default=0)
 
 
-def _count(attribute: AttributeProto) -> int:
-    """Return how many elements the value of a Constant has."""
-    return math.prod(attribute.t.dims) if attribute.HasField("t") else len(attribute.ints) or 1
+def _of_constant(node: NodeProto) -> tuple[int, int]:
+    """Return bounds of the rank and list of the value of a Constant."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.TENSOR:
+            dims = attribute.t.dims[:]
+        elif attribute.type == AttributeProto.SPARSE_TENSOR:
+            dims = attribute.sparse_tensor.dims[:]
+        else:
+            dims = [max(len(attribute.ints), len(attribute.floats), len(attribute.strings))]
+        return max(len(dims), 1), max(*dims, 1, 1) if len(dims) <= 1 else 0
+    return 1, 0

@@ -54,6 +54,50 @@ def test_lists_and_ranks_that_double(op_type: str) -> None:
     Conversion(doubling(op_type, 41), 11).plan()
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        "v0 = Constant<value = int64[1,1] {0}>()",
+        "v0 = NonZero(x)",
+        "v0 = RandomNormal<shape = [2,2]>()",
+        'v0 = Einsum<equation = "i,j->ij">(x, x)',
+    ],
+)
+def test_ranks_double_from_any_node_on(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [f"v{i + 1} = Gather(v{i}, v{i})" for i in range(40)]
+    found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[3] x) => (float[] y) {{ {first} {" ".join(nodes)} y = Shape(v40) }}""")
+    asked: list[bytes] = []
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
+    assert infer_shapes(found, data_prop=True) is None
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [
+        "If(b) <then_branch = t () => (int64[] t@) {t@ = NODE},"
+        " else_branch = e () => (int64[] e@) {e@ = NODE}>",
+        "Loop(, b, v@) <body = l (int64 i, bool c, int64[] u@)"
+        " => (bool c, int64[] w@) {w@ = NODE}>",
+        "SequenceMap(v@) <body = m (int64[] u@) => (int64[] w@) {w@ = NODE}>",
+    ],
+)
+@pytest.mark.parametrize("node", ["Gather(v@, v@)", "Concat<axis = 0>(v@, v@)"])
+def test_what_graphs_give_doubles(graphs: str, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "u@" in graphs:
+        node = node.replace("v", "u")
+    graphs = graphs.replace("NODE", node)
+    nodes = [f"v{i + 1} = {graphs}".replace("@", str(i)) for i in range(40)]
+    found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (bool b) => (float[] y)
+        {{ v0 = Constant<value_ints = [1]>() {" ".join(nodes)} y = Shape(v40) }}""")
+    asked: list[bytes] = []
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
+    assert infer_shapes(found, data_prop=True) is None
+    assert len(asked) == 1
+
+
 def test_what_stays_small_is_inferred_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda *_: pytest.fail("in the worker"))
     assert infer_shapes(doubling("Concat", 12), data_prop=True) is not None
