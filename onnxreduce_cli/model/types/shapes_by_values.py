@@ -144,12 +144,17 @@ class StatedShapes:
         if node.op_type not in SHAPED_BY_VALUES:
             return False
         found = False
+        opset = self._scope.opset or 0
+        # Of the data of a Reshape, for example, inference reads no elements.
+        first = node.op_type == "ConstantOfShape" or schemas.propagates_sizes(node.op_type, opset)
         for place, name in enumerate(node.input):
+            if place == 0 and not first:
+                continue
             maker = self._scope.producers.get(name)
             # Inference by onnx reads initializers and Constants by itself.
             if maker is None or maker.op_type == "Constant" or copied.input[place] != name:
                 continue
-            if before and schemas.propagates_sizes(maker.op_type, self._scope.opset or 0):
+            if before and schemas.propagates_sizes(maker.op_type, opset):
                 continue
             array = self._known.constant(self._scope, name)
             if array is not None:
