@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -20,6 +20,9 @@ FunctionKey = tuple[str, str, str]
 
 #: The longest label; the label of a scope contains the labels of all scopes around it.
 LABEL = 1000
+
+#: The largest function that is compared with others, in bytes: a larger one holds weights.
+_LARGEST = 1 << 20
 
 
 class Scope:
@@ -44,6 +47,7 @@ class Scope:
         label: str,
         subgraph: bool = False,
         owner: NodeProto | None = None,
+        equal: Scope | None = None,
     ) -> None:
         self.container = container
         self.parent = parent
@@ -53,6 +57,7 @@ class Scope:
         self.owner = owner
         # None for an outermost scope: an object that refers to itself is not freed at once.
         self._root = None if parent is None else parent.root
+        self._equal = None if equal is None else equal.body
         self.function: FunctionProto | None = None
         if parent is not None:
             self.function = parent.function
@@ -70,9 +75,16 @@ class Scope:
         """The outermost scope: the main graph's or the function's."""
         return self._root or self
 
+    @property
+    def body(self) -> Scope:
+        """The scope of the first function with an equal body, or else this one."""
+        return self._equal or self
+
     @cached_property
     def nodes(self) -> list[NodeProto]:
         """The nodes before any change, in topological order."""
+        if isinstance(self.container, FunctionProto):
+            return list(self.container.node)
         return self._given if self.misplaced is None else in_order(self._given)
 
     @cached_property
@@ -90,6 +102,8 @@ class Scope:
     @cached_property
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
+        if self._equal is not None:
+            return self._equal.op_types
         return [node.op_type for node in self.nodes]
 
     def producer(self, name: str) -> NodeProto | None:
@@ -215,14 +229,40 @@ def scopes(model: ModelProto, *, ordered: bool = False) -> list[Scope]:
                 label = f"training_info[{index}].{field}"
                 graph: GraphProto = getattr(training, field)
                 found += _with_subgraphs(Scope(graph, main, opset, label, subgraph=True), ordered)
+    bodies: dict[Hashable, list[Scope]] = {}
     for function in model.functions:
-        found += function_scopes(function, f"function {function_label(function)}")
+        key = _body_key(function)
+        tree = function_scopes(function, f"function {function_label(function)}", bodies.get(key))
+        bodies.setdefault(key, tree)
+        found += tree
     return found
 
 
-def function_scopes(function: FunctionProto, label: str) -> list[Scope]:
-    """Return the scopes of a function: its body, then its subgraphs at any depth."""
-    return list(_with_subgraphs(Scope(function, None, default_opset(function), label)))
+def function_scopes(
+    function: FunctionProto, label: str, equal: Sequence[Scope] | None = None
+) -> list[Scope]:
+    """Return the scopes of a function: its body, then its subgraphs at any depth.
+
+    Args:
+        function: the function.
+        label: where it is, for messages.
+        equal: the scopes of a function with an equal body, if there is one.
+    """
+    if equal is None:
+        return list(_with_subgraphs(Scope(function, None, default_opset(function), label)))
+    root = Scope(function, None, equal[0].opset, label, equal=equal[0])
+    return [root] if len(equal) == 1 else list(_with_subgraphs(root))
+
+
+def _body_key(function: FunctionProto) -> Hashable:
+    """Return a key of what a function has beside its name: equal keys are equal bodies."""
+    if function.ByteSize() > _LARGEST:
+        return id(function)
+    body = FunctionProto()
+    body.CopyFrom(function)
+    for field in ("domain", "name", "overload", "doc_string"):
+        body.ClearField(field)
+    return body.SerializeToString()
 
 
 def by_root(found: Iterable[Scope]) -> dict[int, list[Scope]]:

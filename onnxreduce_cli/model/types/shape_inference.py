@@ -271,7 +271,7 @@ class ShapeInference:
         from onnxreduce_cli.model.types.called_types import frozen
 
         tree = self._trees[id(root)]
-        body = _body_key(function)
+        body = id(root.body)
         calls: dict[Hashable, _Arguments] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)
@@ -348,21 +348,6 @@ class ShapeInference:
         inferred = self._infer(skeleton)
         found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
         return found[: len(tree)] or [{} for _ in tree]
-
-
-def _body_key(function: FunctionProto) -> Hashable:
-    """Return a key of a function, beside its name: equal keys are equal functions."""
-    import hashlib  # Few models have functions.
-
-    body = hashlib.sha256()
-    for parts in (function.node, function.attribute_proto, function.value_info):
-        for item in parts:
-            part = item.SerializeToString(deterministic=True)
-            body.update(len(part).to_bytes(8, "little") + part)
-    imports = {entry.domain: entry.version for entry in function.opset_import}
-    formals = (*function.input,), (*function.output,), (*function.attribute,)
-    counts = len(function.node), len(function.attribute_proto)
-    return body.digest(), counts, formals, (*imports.items(),)
 
 
 def _infer_by_onnx(model: ModelProto) -> ModelProto | None:

@@ -77,7 +77,7 @@ class Specialisation:
                 self.facts.add_scopes(tree)
                 continue
             nodes += copied
-            copies = [_copy(function, tree[0], group) for group in calls]
+            copies = [_copy(function, tree, group) for group in calls]
             self._copies[id(function)] = copies
             for copy in copies:
                 self._originals[id(copy.function)] = function
@@ -260,14 +260,14 @@ def calls_differ(facts: Facts, function: FunctionProto) -> bool:
     return False
 
 
-def _copy(function: FunctionProto, root: Scope, calls: list[Call]) -> FunctionCopy:
+def _copy(function: FunctionProto, tree: Sequence[Scope], calls: list[Call]) -> FunctionCopy:
     copy = FunctionProto()
     copy.CopyFrom(function)
     scope, node = calls[0]
     where = f" in {scope.label}" if scope.label else ""
-    label = f"{root.label} as called by {scope.describe(node)}{where}"
+    label = f"{tree[0].label} as called by {scope.describe(node)}{where}"
     # Shortened, as it contains the labels of all calls that lead to this one.
-    return FunctionCopy(copy, function_scopes(copy, shortened(label, LABEL)), calls)
+    return FunctionCopy(copy, function_scopes(copy, shortened(label, LABEL), tree), calls)
 
 
 def _relabel(tree: Sequence[Scope], label: str) -> None:
