@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from onnx import FunctionProto, NodeProto, TensorProto, numpy_helper
@@ -45,6 +45,8 @@ class ConstantMaker:
         self._opset = max(target, _CONSTANT_OPSET)
         self._ir_version = ir_version
         self._made: dict[tuple[int, str], NewConstants] = {}
+        #: What the same nodes read, which equal functions share, by identity; with these nodes.
+        self._read: dict[tuple[int, ...], tuple[Sequence[Sequence[NodeProto]], NewConstants]] = {}
 
     def as_nodes(self, scope: Scope) -> bool:
         """Return whether the constants of a scope become nodes.
@@ -53,7 +55,7 @@ class ConstantMaker:
         """
         return isinstance(scope.container, FunctionProto) or self._ir_version < INITIALIZERS
 
-    def read_in(self, scope: Scope, results: Iterable[Sequence[NodeProto]]) -> NewConstants:
+    def read_in(self, scope: Scope, results: Sequence[Sequence[NodeProto]]) -> NewConstants:
         """Return the constants that new nodes of a scope read.
 
         Args:
@@ -64,6 +66,11 @@ class ConstantMaker:
             Blocked: the target has no operator that makes one of them.
         """
         constants, found = self._converter.constants(scope), NewConstants([], [])
+        if not constants.names:
+            return found
+        key = (id(constants), *map(id, results)) if scope.function is not None else ()
+        if key in self._read:
+            return self._read[key][1]
         known: set[str] = set()
         read = read_by(results, constants.names)
         # The nodes that make a constant at the target may read further constants.
@@ -76,13 +83,15 @@ class ConstantMaker:
             found.nodes.extend(nodes)
             read = read_by([nodes], constants.names) - known if nodes else set()
         found.nodes[:] = in_order(found.nodes)
+        if key:
+            self._read[key] = results, found
         return found
 
     def _make(self, scope: Scope, name: str) -> NewConstants:
-        key = (id(scope), name)
+        constants, made = self._converter.constants(scope), NewConstants([], [])
+        key = (id(constants), name)  # Which scopes with equal nodes share.
         if key in self._made:
             return self._made[key]
-        constants, made = self._converter.constants(scope), NewConstants([], [])
         reference = constants.references.get(name)
         if reference is None:
             tensor = numpy_helper.from_array(constants.arrays[name][0], name)

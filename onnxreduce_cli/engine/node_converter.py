@@ -234,9 +234,8 @@ class NodeConverter:
             self.swept += kept.swept
             self._memo.write(kept, site, self.workspace(scope))
             return
-        questions = self.facts.questions = Questions(scope)
-        before = self.swept
-        try:
+        questions, before = Questions(scope), self.swept
+        with self.facts.noting(questions):
             try:
                 site.result = self.cross_boundaries(site, scope, node, opset)
             except Blocked as error:
@@ -244,12 +243,10 @@ class NodeConverter:
             swept = self.swept - before
             # It asks for types and constants of the node, which equal nodes are asked for, too.
             site.is_sound = self.soundness.problem(site) is None
-            if site.is_sound:
-                self._memo.keep(key, site, questions, swept)
-            if site.blocked is not None:
-                raise site.blocked
-        finally:
-            self.facts.questions = None
+        if site.is_sound:
+            self._memo.keep(key, site, questions, swept)
+        if site.blocked is not None:
+            raise site.blocked
 
     def cross_boundaries(
         self,
@@ -670,6 +667,20 @@ class NodeConverter:
             workspace = Workspace(self.facts, names, Constants(), self._ir_version, GraphProto())
             found.workspaces[key] = workspace
         return workspace
+
+    def take_over(self, scope: Scope, other: Scope, swept: int) -> None:
+        """Generate for a scope what was generated for another, of a function with an equal body.
+
+        Args:
+            scope: the scope.
+            other: the other one.
+            swept: how many nodes generated for that were removed again.
+        """
+        self.swept += swept
+        workspace = self._workspaces.get(id(other))
+        if workspace is not None:
+            self._workspaces[id(scope)] = workspace
+            self.facts.generated.take_over(scope, other, workspace.names.taken)
 
     def constants(self, scope: Scope) -> Constants:
         """Return the constants that steps add to a scope, which new nodes read by name."""

@@ -11,6 +11,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine import catalogue
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.emulation import may_loop, refuse_emulation
+from onnxreduce_cli.engine.equal_functions import EqualFunctions
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.node_converter import Drafts, NodeConverter
 from onnxreduce_cli.engine.sites import Site
@@ -89,8 +90,9 @@ class SitePlan:
         self.unread: dict[str, int] = {}
         self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
+        functions = EqualFunctions(self.converter, () if request.contract else model_input.scopes)
         for scope in model_input.scopes:
-            self._plan_scope(scope)
+            self.sites += functions.sites(scope, self._planned)
         self._plan_learning()
         if any(entry.domain in _LAYOUT_DOMAINS for entry in model_input.model.opset_import):
             self._block_layouts()
@@ -133,6 +135,13 @@ class SitePlan:
         """The model's own functions in which nodes are blocked."""
         found = [self.input.own_function(site.scope) for site in self.blocked]
         return [function for function in found if function is not None]
+
+    def _planned(self, scope: Scope) -> list[Site]:
+        """Return the sites of a scope, which is planned."""
+        before, self.sites = self.sites, []
+        self._plan_scope(scope)
+        found, self.sites = self.sites, before
+        return found
 
     def _plan_scope(self, scope: Scope) -> None:
         if scope.opset is None:

@@ -15,10 +15,12 @@ from onnxreduce_cli.api.checks import check_sites
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.equal_functions import EqualFunctions
 from onnxreduce_cli.engine.memo import Memo
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.options import DEFAULTS, Options
 from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.model.graph import scope
 from onnxreduce_cli.model.graph.scope import Scope
 from onnxreduce_cli.model.types.questions import Questions, answer_key, array_key
 from onnxreduce_cli.steps.dispatch import step_for
@@ -61,6 +63,8 @@ def same_without_memo(source: ModelProto, opset: int, options: Options = DEFAULT
     found = outcome(source, opset, options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memo, "key", staticmethod(lambda *_: None))
+        patch.setattr(EqualFunctions, "sites", lambda _, scope, plan: plan(scope))
+        patch.setattr(scope, "_body_key", lambda _: object())
         assert outcome(source, opset, options) == found
 
 

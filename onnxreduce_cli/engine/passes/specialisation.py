@@ -47,7 +47,7 @@ def _result_key(plan: SitePlan, scope: Scope, sites: Mapping[int, Site]) -> Hash
     found = [
         (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
     ]
-    constants = plan.maker.read_in(scope, (site.result for _, site in found))
+    constants = plan.maker.read_in(scope, [site.result for _, site in found])
     return (
         *((index, site.result_key) for index, site in found),
         *(message.SerializeToString() for message in (*constants.initializers, *constants.nodes)),

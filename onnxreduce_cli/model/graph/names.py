@@ -11,12 +11,15 @@ class Names:
 
     A name is fresh in the whole tree, so that no generated value shadows one of an inner or an
     outer graph. The same requests in the same order give the same names.
+
+    Attributes:
+        taken: the fresh names.
     """
 
     def __init__(self, tree: Iterable[Scope]) -> None:
         """Prepare for a tree of scopes; their names are read when the first fresh one is needed."""
         self._tree = tree
-        self._taken: set[str] = set()
+        self.taken: set[str] = set()
         #: The last number tried for each base; all names with smaller numbers are taken.
         self._counts: dict[str, int] = {}
 
@@ -30,11 +33,11 @@ class Names:
         """Take and return `base`, or the first of `base_1`, `base_2`, ... that is free."""
         count = self._counts.get(base, 0)
         name = f"{base}_{count}" if count else base
-        while name in self._taken or name in self._given:
+        while name in self.taken or name in self._given:
             count += 1
             name = f"{base}_{count}"
         self._counts[base] = count
-        self._taken.add(name)
+        self.taken.add(name)
         return name
 
 

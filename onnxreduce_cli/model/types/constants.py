@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -171,8 +172,22 @@ class KnownConstants(ABC):
         return self._fold_given(scope, name)
 
     def answer_key(self, scope: Scope, method: str, names: Sequence[str]) -> Hashable:
-        """Return the key of the answer to a question about the model's values, and note nothing."""
-        return answer_key(scope, names[0], UNNOTED[method](self, scope, *names))
+        """Return the key of the answer to a question about the model's values."""
+        key = answer_key(scope, names[0], UNNOTED[method](self, scope, *names))
+        if self.questions is not None:
+            self.questions.note(scope, method, (*names,), key)
+        return key
+
+    @contextmanager
+    def noting(self, questions: Questions) -> Iterator[None]:
+        """Note what is asked meanwhile, with the answers; also where that is done already."""
+        around, self.questions = self.questions, questions
+        try:
+            yield
+        finally:
+            self.questions = around
+            if around is not None:
+                around.add(questions)
 
     def _fold_given(self, scope: Scope, name: str) -> Folded | None:
         return None if self._given is None else self._given._fold(scope, name)

@@ -228,15 +228,13 @@ class Facts(KnownConstants):
         """
         asked, problem = self._sound.get(id(node)), None
         if asked is None:
-            noting, self.questions = self.questions, Questions(scope)
-            try:
+            asked = Questions(scope)
+            with self.noting(asked):
                 problem = self._contradictions.of(scope, node)
-            finally:
-                asked, self.questions = self.questions, noting
+        elif self.questions is not None:
+            self.questions.add(asked)
         if problem is None:
             self._sound[id(node)] = asked
-        if self.questions is not None:
-            self.questions.add(asked)
         return problem
 
     def contradiction_of_sizes(self, scope: Scope, node: NodeProto) -> str | None:

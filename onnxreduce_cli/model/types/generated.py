@@ -103,6 +103,18 @@ class GeneratedValues:
             if (of_other, name) in self.types:
                 self.types[root, new] = self.types[of_other, name]
 
+    def take_over(self, scope: Scope, other: Scope, names: Iterable[str]) -> None:
+        """Add for a scope the values of another, of equal names and computed by equal nodes."""
+        root, of_other = id(scope.root), id(other.root)
+        for name in names:
+            made = self.nodes.get((of_other, name))
+            if made is not None:
+                self.nodes[root, name] = made._replace(scope=scope)
+            if (of_other, name) in self.types:
+                self.types[root, name] = self.types[of_other, name]
+            if (of_other, name) in self.arrays:
+                self.arrays[root, name] = self.arrays[of_other, name]
+
     def declare_type(self, scope: Scope, name: str, value_type: ValueType | None) -> None:
         """Note the type of a value."""
         self.types[id(scope.root), str(name)] = value_type
