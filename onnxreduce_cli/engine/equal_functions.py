@@ -14,7 +14,7 @@ from onnxreduce_cli.model.graph.domains import LEARNING, imported_version
 from onnxreduce_cli.model.graph.scope import Scope, subgraphs
 from onnxreduce_cli.model.types.questions import Questions
 
-#: The most ways in which functions with one body may be planned, each of them once.
+#: The most functions with one body that are kept, each planned in another way.
 _MOST = 16
 
 
@@ -51,7 +51,7 @@ class EqualFunctions:
     def sites(self, scope: Scope, plan: Callable[[Scope], list[Site]]) -> list[Site]:
         """Return the sites of a scope: those of an equal function, or what `plan` returns."""
         known = self._planned.get(id(scope.body))
-        if known is None or len(known) == _MOST:
+        if known is None:
             return plan(scope)
         facts, converter = self._converter.facts, self._converter
         for planned in known:
@@ -62,7 +62,7 @@ class EqualFunctions:
         questions, swept = Questions(scope), converter.swept
         with facts.noting(questions):
             sites = plan(scope)
-        if questions.complete and all(map(_is_whole, sites)):
+        if len(known) < _MOST and questions.complete and all(map(_is_whole, sites)):
             places = {id(node): index for index, node in enumerate(scope.nodes)}
             placed = [(places[id(site.node)], site) for site in sites]
             known.append(_Planned(scope, placed, questions, converter.swept - swept))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
+from onnxreduce_cli.engine import equal_functions
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.options import Options
@@ -123,13 +124,17 @@ def test_equal_functions_are_planned_once(planned: list[str]) -> None:
         assert conversion.facts.type(site.scope, name) is not None
 
 
-def test_one_that_answers_otherwise_is_planned_too(planned: list[str]) -> None:
+@pytest.mark.parametrize(("most", "count"), [(16, 2), (1, 3)])
+def test_one_that_answers_otherwise_is_planned_too(
+    planned: list[str], monkeypatch: pytest.MonkeyPatch, most: int, count: int
+) -> None:
     """By the rank of its input; what was not asked, as its size, makes no difference."""
+    monkeypatch.setattr(equal_functions, "_MOST", most)
     source = calling("w = Flatten<axis=-1>(v)", "x", "z", "x", "z")
     same_without_memo(source, 10)
     planned.clear()
     Conversion(source, 10).apply()
-    assert len(planned) == 2
+    assert len(planned) == count
     axes = [function.node[0].attribute[0].i for function in source.functions]
     assert axes == [1, 2, 1, 2]
 

@@ -274,12 +274,12 @@ class PairMaker:
 
     def _used(self, scope: Scope) -> set[str]:
         """Return the names that a scope's tree reads or gives as outputs of its graphs."""
-        root = scope.root
-        if id(root) not in self._reads:
-            tree = self._facts.tree(root)
+        key = id(scope.root.body)  # Equal bodies have equal names.
+        if key not in self._reads:
+            tree = self._facts.tree(scope)
             names = (item.outputs.union(*(node.input for node in item.nodes)) for item in tree)
-            self._reads[id(root)] = set().union(*names)
-        return self._reads[id(root)]
+            self._reads[key] = set().union(*names)
+        return self._reads[key]
 
     def _known_dims(self, site: Site, name: str) -> Dims | None:
         known = self._facts.type(site.scope, name)

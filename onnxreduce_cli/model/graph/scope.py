@@ -260,7 +260,7 @@ def _body_key(function: FunctionProto) -> Hashable:
         return id(function)
     body = FunctionProto()
     body.CopyFrom(function)
-    for field in ("domain", "name", "overload", "doc_string"):
+    for field in ("domain", "name", "overload", "doc_string", "metadata_props"):
         body.ClearField(field)
     return body.SerializeToString()
 
