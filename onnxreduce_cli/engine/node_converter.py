@@ -677,9 +677,9 @@ class NodeConverter:
             swept: how many nodes generated for that were removed again.
         """
         self.swept += swept
-        workspace = self._workspaces.get(id(other))
+        workspace = self._drafts.workspaces.get((id(other), self._ir_version))
         if workspace is not None:
-            self._workspaces[id(scope)] = workspace
+            self._drafts.workspaces[id(scope), self._ir_version] = workspace
             self.facts.generated.take_over(scope, other, workspace.names.taken)
 
     def constants(self, scope: Scope) -> Constants:

@@ -90,7 +90,9 @@ class SitePlan:
         self.unread: dict[str, int] = {}
         self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
-        functions = EqualFunctions(self.converter, () if request.contract else model_input.scopes)
+        # Contractions are found in each, and what other plans wrote is each function's own.
+        alone = bool(request.contract) or drafts.sites is not None
+        functions = EqualFunctions(self.converter, () if alone else model_input.scopes)
         for scope in model_input.scopes:
             self.sites += functions.sites(scope, self._planned)
         self._plan_learning()
