@@ -213,7 +213,8 @@ class Context(NodeFacts):
         """Record the type of an emitted value, where shape inference cannot find it."""
         generated = self._workspace.facts.generated
         if name in self.node.output and generated.key(self._scope, name) is None:
-            generated.restates = True
+            generated.restated.add((id(self._scope.root), str(name)))
+            self._ask_beyond()  # Equal nodes state the types of their own values.
         generated.declare_type(self._scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:

@@ -75,7 +75,7 @@ class Reach:
             InvalidModelError: the model contradicts itself.
         """
         found = OpsetReach(self, opset)
-        if self.drafts is not None and self.drafts.facts.generated.restates:
+        if self.drafts is not None and self.drafts.facts.generated.restated:
             self.drafts = None
         return found
 

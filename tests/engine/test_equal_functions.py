@@ -139,6 +139,22 @@ def test_one_that_answers_otherwise_is_planned_too(
     assert axes == [1, 2, 1, 2]
 
 
+def test_a_type_that_a_step_states_is_stated_in_each() -> None:
+    """Of the scores no length is known once Attention is written out, but the rank."""
+    body = '<domain: "f", opset_import: ["": 23]> {} (v) => (w) {{ w, , , q = Attention(v, v, v) }}'
+    functions = " ".join(map(body.format, "FG"))
+    source = model(f"""<ir_version: 10, opset_import: ["": 23, "f": 1]>
+        g (float[1,2,3,4] x) => (float[a,b,c,d] y, float[k,l,m,n] z)
+        {{ y = f.F(x) z = f.G(x) }} {functions}""")
+    same_without_memo(source, 22)
+    conversion = Conversion(source, 22)
+    _, *functions = conversion.scopes
+    (first, second) = (conversion.facts.type(scope, "q") for scope in functions)
+    assert first == second
+    assert first is not None
+    assert first.dims == (None,) * 4
+
+
 def test_a_node_that_stays_is_each_functions_own() -> None:
     source = calling("u = Relu(v) w = Flatten<axis=-1>(u)", "x", "x", opset=13)
     source.functions[0].node[0].name = source.functions[1].node[0].name = "relu"

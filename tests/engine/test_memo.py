@@ -120,6 +120,21 @@ def test_another_answer_makes_one(planned: Counter[str]) -> None:
     assert [node.attribute[0].i for node in source.graph.node] == [1, 2, 1]
 
 
+def test_a_type_that_a_step_states_for_a_value_of_the_model_is_an_answer() -> None:
+    """Of the scores no length is known once Attention is written out, but the rank."""
+    source = model("""<ir_version: 10, opset_import: ["": 23]>
+    g (float[1,2,3,4] x, float[2,3,3] z) => (float[2,9] a, float[2,9] b, float[2,9] c) {
+        v, , , p = Attention(x, x, x) a = Flatten<axis=-2>(p)
+        w, , , q = Attention(x, x, x) b = Flatten<axis=-2>(q) c = Flatten<axis=-2>(z) }""")
+    same_without_memo(source, 10)
+    conversion = Conversion(source, 10)
+    (main,) = conversion.scopes
+    assert conversion.facts.type(main, "p") == conversion.facts.type(main, "q")
+    conversion.apply()
+    axes = [node.attribute[0].i for node in source.graph.node if node.op_type == "Flatten"]
+    assert axes[-3:] == [2, 2, 1]
+
+
 def test_a_node_that_contradicts_its_types_is_refused_after_sound_ones() -> None:
     """It is asked for the same rank as they are, and is not valid there."""
     source = model("""<ir_version: 8, opset_import: ["": 11]>

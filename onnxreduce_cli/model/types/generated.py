@@ -39,7 +39,7 @@ class GeneratedValues:
         arrays: the generated constants.
         types: the types that are stated or were inferred.
         kinds: the types that follow from an input, as schemas spell them.
-        restates: whether some type is of a value of the model, and replaces what is known of it.
+        restated: the values of the model whose types replace what is known of them.
     """
 
     def __init__(self, trees: Mapping[int, Sequence[Scope]]) -> None:
@@ -49,7 +49,7 @@ class GeneratedValues:
         self.arrays: dict[GeneratedKey, npt.NDArray[Any]] = {}
         self.types: dict[GeneratedKey, ValueType | None] = {}
         self.kinds: dict[GeneratedKey, str] = {}
-        self.restates = False
+        self.restated: set[GeneratedKey] = set()
 
     def key(self, scope: Scope, name: str) -> GeneratedKey | None:
         """Return the key of a value that was added; None for other values."""

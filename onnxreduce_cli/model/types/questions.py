@@ -87,7 +87,8 @@ def question(method: _Method) -> _Method:
             return found
         for name in names:
             # Questions about generated values lead to some about values of the model.
-            if not name or self.generated.key(scope, name) is not None:
+            made = self.generated.key(scope, name) if name else None
+            if not name or (made is not None and made not in self.generated.restated):
                 return found
         key = answer_key(scope, names[0], found)
         self.questions.note(scope, method.__name__, names, key)
