@@ -6,10 +6,12 @@ whether they take it.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 
 from onnx import NodeProto
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.avoidance import (
@@ -86,6 +88,7 @@ class ConvertedNode:
         beside: Sequence[NodeProto] = (),
         imported: int = 0,
         tried: AttemptedRewrites | None = None,
+        forms: dict[Hashable, str | None] | None = None,
     ) -> None:
         """Prepare; nothing is written yet.
 
@@ -97,6 +100,7 @@ class ConvertedNode:
             beside: the nodes, with it, that take the place of another.
             imported: the version of its domain, if that is not the default one.
             tried: the rewrites that led to it; None for a node of the converted model.
+            forms: what was found of the same node at other opsets; see `_form`.
         """
         self.site, self.node = site, node
         self._converter, self._scope, self._imported = converter, scope, imported
@@ -104,7 +108,8 @@ class ConvertedNode:
         self._context = converter.context(site, scope, node, opset, opset)
         self._context.beside = beside
         self._tried = tried
-        self._forms: dict[Hashable, str | None] = {}
+        self._definition = bisect(schemas.versions(node.op_type), opset)
+        self._forms = {} if forms is None else forms
         self._written: dict[str, Sequence[ConvertedNode] | None] = {}
 
     @property
@@ -149,7 +154,7 @@ class ConvertedNode:
 
     def _form(self, runtime: AskedRuntime) -> str | None:
         """Return the form of the node that a runtime must not get; None if it takes the node."""
-        key = runtime.key(self.node.op_type)
+        key = self._definition, runtime.key(self.node.op_type)
         if key not in self._forms:
             problem = runtime.avoidance.problem(self._context)
             self._forms[key] = None if problem is None else problem.form

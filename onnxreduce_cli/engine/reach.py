@@ -38,6 +38,8 @@ class Reach:
         input: the model.
         drafts: what was written for its nodes, whatever the runtime; None once a step stated
             another type for one of its values, which holds in one plan alone.
+        forms: the forms of its nodes that runtimes must not get, by the identity of the node; see
+            `ConvertedNode`.
         is_plain: whether no pass over the whole model would help where a node blocks.
     """
 
@@ -53,6 +55,7 @@ class Reach:
         self.own = default_opset(model)
         self.input = ConversionInput(model, self.facts.scopes, self.facts)
         self.drafts: Drafts | None = Drafts(self.facts.extended(), {})
+        self.forms: dict[int, dict[Hashable, str | None]] = {}
         operators = {name for scope in self.facts.scopes for name in scope.op_types}
         # Passes may help where functions, sequences or optional values block.
         self.is_plain = not model.functions and operators.isdisjoint(OPERATORS)
@@ -248,6 +251,8 @@ class OpsetReach:
         plan, changed = self._plan, self._changed
         imports = {entry.domain: entry.version for entry in self._reach.input.model.opset_import}
         imports |= {} if plan.ml_opset is None else {LEARNING: plan.ml_opset}
+        # What is known of the model's values may be another thing in a plan of its own.
+        forms = {} if self._reach.drafts is None else self._reach.forms
         found: dict[tuple[str, str], list[ConvertedNode]] = {}
         sites: dict[int, Site] = {}
         for origin, scope, node in plan.nodes_after():
@@ -262,6 +267,7 @@ class OpsetReach:
                 node,
                 beside=planned.result if planned is not None and node is not origin else (),
                 imported=imports.get(domain, 0),
+                forms=forms.setdefault(id(node), {}) if node is origin else None,
             )
             found.setdefault((domain, node.op_type), []).append(converted)
         return found
