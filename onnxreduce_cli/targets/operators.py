@@ -183,6 +183,7 @@ class OperatorTable:
         self.newer = later[0] if later else None
         self._file = file
         self._index = index
+        self._found: dict[tuple[str, str, int | None], tuple[OperatorFact, ...]] = {}
         self._read = next(read for read in file.sources if _spans(read.versions, index))
         self._casts = {
             given: held
@@ -260,12 +261,15 @@ class OperatorTable:
 
     def facts_at(self, domain: str, op_type: str, opset: int | None) -> tuple[OperatorFact, ...]:
         """Return the facts of an operator that hold at an opset; None for any."""
-        return tuple(
-            fact
-            for fact in self._file.facts.get((domain or DEFAULT_DOMAIN, op_type), ())
-            if _spans(fact.versions, self._index)
-            and (opset is None or is_within(opset, fact.opsets))
-        )
+        key = domain or DEFAULT_DOMAIN, op_type, opset
+        if key not in self._found:
+            self._found[key] = tuple(
+                fact
+                for fact in self._file.facts.get(key[:2], ())
+                if _spans(fact.versions, self._index)
+                and (opset is None or is_within(opset, fact.opsets))
+            )
+        return self._found[key]
 
     def key(self, domain: str, op_type: str, opset: int, dtypes: Set[str]) -> Hashable:
         """Return a key of what decides the answers on an operator: equal keys, equal answers.
