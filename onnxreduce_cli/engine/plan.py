@@ -140,15 +140,9 @@ class SitePlan:
 
     def _planned(self, scope: Scope) -> list[Site]:
         """Return the sites of a scope, which is planned."""
-        before, self.sites = self.sites, []
-        self._plan_scope(scope)
-        found, self.sites = self.sites, before
-        return found
-
-    def _plan_scope(self, scope: Scope) -> None:
         if scope.opset is None:
-            self._plan_without_import(scope)
-            return
+            return self._planned_without_import(scope)
+        found: list[Site] = []
         contracted = self.converter.contracted(scope)
         affected = {
             op_type
@@ -165,14 +159,15 @@ class SitePlan:
             if taken is not None:
                 alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
                 self.soundness.refuse_contradictions(alone)
-                self.sites += [taken] if taken.node is node else []
+                found += [taken] if taken.node is node else []
                 continue
             if op_type in calls.op_types and calls.function_of(node) is not None:
                 continue
             if (op_type in affected and is_default(node.domain)) or (
                 expands and self.converter.expands_domain(node)
             ):
-                self._plan_node(scope, node, scope.opset)
+                found += self._planned_node(scope, node, scope.opset)
+        return found
 
     def _plan_learning(self) -> None:
         """Plan the nodes of ai.onnx.ml in each scope whose version of it changes."""
@@ -184,9 +179,10 @@ class SitePlan:
                 if node.domain != LEARNING or self.facts.calls.function_of(node) is not None:
                     continue
                 if self.converter.next_learning_step(node, own) is not None:
-                    self._plan_node(scope, node, own)
+                    self.sites += self._planned_node(scope, node, own)
 
-    def _plan_without_import(self, scope: Scope) -> None:
+    def _planned_without_import(self, scope: Scope) -> list[Site]:
+        found: list[Site] = []
         for node in scope.nodes:
             if is_default(node.domain) and self.facts.calls.function_of(node) is None:
                 site = Site(scope, node)
@@ -194,7 +190,8 @@ class SitePlan:
                     "the default domain is not imported here, so its meaning is not defined",
                     "add the domain to opset_import",
                 )
-                self.sites.append(site)
+                found.append(site)
+        return found
 
     def _block_layouts(self) -> None:
         """Block the nodes that ONNX Runtime's optimiser added for its own layouts of data."""
@@ -243,8 +240,8 @@ class SitePlan:
                 if not is_default(node.domain):
                     yield scope, node
 
-    def _plan_node(self, scope: Scope, node: NodeProto, opset: int) -> None:
-        """Plan a node, which is read by `opset` of its domain."""
+    def _planned_node(self, scope: Scope, node: NodeProto, opset: int) -> list[Site]:
+        """Return the site of a node, which is read by `opset` of its domain; none if it stays."""
         site = Site(scope, node)
         try:
             self.converter.convert(site, opset)
@@ -264,8 +261,7 @@ class SitePlan:
         finally:
             # Steps trust the facts that they look up: if these are wrong, so is the result.
             self.soundness.refuse_contradictions(site)
-        if site.is_reported:
-            self.sites.append(site)
+        return [site] if site.is_reported else []
 
     def _block_missing_constants(self) -> dict[int, Sequence[NodeProto]]:
         """Block nodes whose replacement reads a constant that no node at the target can make.
