@@ -165,10 +165,10 @@ class Memo:
         """
         other, known = kept.site, kept.site.lookups
         site.is_of_finite, site.is_sound, site.equal = other.is_of_finite, True, other
+        site.lookups.steps, site.lookups.reached = known.steps, known.reached
         if other.stays and not other.is_reported:
             site.result = [site.node]
             site.lookups.note(types=known.types, more=known.more)
-            site.lookups.steps, site.lookups.reached = known.steps, known.reached
             return
         fresh = {
             name: workspace.names.fresh(f"{site.base}_{hint}")
@@ -188,7 +188,6 @@ class Memo:
         site.lookups.note(
             *(names.get(name, name) for name in known.constants), types=known.types, more=known.more
         )
-        site.lookups.steps, site.lookups.reached = known.steps, known.reached
         if kept.blocked is not None:
             raise kept.blocked.of_equal(names)
 
