@@ -260,7 +260,7 @@ class _Bounds:
                 rank, length = _of_constant(node)
             elif op_type in _CHANGING:
                 length = self._length(op_type, rank, lengths)
-                rank = self._rank(node, op_type, ranks)
+                rank = self._rank(node, op_type, rank, ranks)
             self._left -= bool(self._depth)
             if self._functions and self._call(node):
                 continue
@@ -312,19 +312,26 @@ class _Bounds:
                 self._lengths[name] = inner._lengths[formal]
         return True
 
-    def _rank(self, node: NodeProto, op_type: str, ranks: Sequence[int]) -> int:
-        """Return a bound of the rank of an output of one of the `_CHANGING`."""
+    def _rank(self, node: NodeProto, op_type: str, rank: int, ranks: Sequence[int]) -> int:
+        """Return a bound of the rank of an output.
+
+        Args:
+            node: the node.
+            op_type: its operator, one of the `_CHANGING`.
+            rank: the largest rank of an input.
+            ranks: the ranks of all inputs.
+        """
         if op_type in ("Gather", "GatherND"):
             return sum(ranks)
         if op_type not in _RANKED:
-            return max(ranks, default=1) or 1
+            return rank
         sizes = node.input[0 if op_type == "ConstantOfShape" else 1 :]
         stated = sum([self._lengths.get(name, 0) for name in sizes])
         # A shape, axes, or an equation.
         stated += sum([len(item.ints) or len(item.s) for item in node.attribute[:]])
         if op_type == "Unsqueeze":
             return sum(ranks[:1]) + stated
-        return max(1, stated, *ranks) + (op_type in _STACKING)
+        return max(rank, stated) + (op_type in _STACKING)
 
     def _length(self, op_type: str, rank: int, lengths: Sequence[int]) -> int:
         """Return a bound of the list that onnx keeps for an output; 0 if it keeps none.
