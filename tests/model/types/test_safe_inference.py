@@ -26,6 +26,14 @@ ROOT = Path(__file__).parents[3]
 MODELS = sorted([*ROOT.glob("samples/*.onnx"), *ROOT.glob("tests/data/**/*.onnx")])
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The models that are sent to the worker, which infers nothing."""
+    found: list[bytes] = []
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: found.append(given))
+    return found
+
+
 def doubling(op_type: str, count: int, of: str = "a") -> ModelProto:
     """`count` nodes, each of which reads the one before twice, from the constant or an input on."""
     nodes = [helper.make_node("Identity", [of], ["v0"])]
@@ -63,12 +71,10 @@ def test_lists_and_ranks_that_double(op_type: str) -> None:
         'v0 = Einsum<equation = "i,j->ij">(x, x)',
     ],
 )
-def test_ranks_double_from_any_node_on(first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_double_from_any_node_on(first: str, asked: list[bytes]) -> None:
     nodes = [f"v{i + 1} = Gather(v{i}, v{i})" for i in range(40)]
     found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
         g (float[3] x) => (float[] y) {{ {first} {" ".join(nodes)} y = Shape(v40) }}""")
-    asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
     assert len(asked) == 1
 
@@ -84,7 +90,7 @@ def test_ranks_double_from_any_node_on(first: str, monkeypatch: pytest.MonkeyPat
     ],
 )
 @pytest.mark.parametrize("node", ["Gather(v@, v@)", "Concat<axis = 0>(v@, v@)"])
-def test_what_graphs_give_doubles(graphs: str, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_graphs_give_doubles(graphs: str, node: str, asked: list[bytes]) -> None:
     if "u@" in graphs:
         node = node.replace("v", "u")
     graphs = graphs.replace("NODE", node)
@@ -92,8 +98,6 @@ def test_what_graphs_give_doubles(graphs: str, node: str, monkeypatch: pytest.Mo
     found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
         g (bool b) => (float[] y)
         {{ v0 = Constant<value_ints = [1]>() {" ".join(nodes)} y = Shape(v40) }}""")
-    asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
     assert len(asked) == 1
 
@@ -113,9 +117,7 @@ def test_what_stays_small_is_inferred_here(monkeypatch: pytest.MonkeyPatch) -> N
         "a = Pad(x, pads) y = Add(a, a)",
     ],
 )
-def test_a_list_that_is_computed_and_long_is_inferred(
-    nodes: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_is_computed_and_long_is_inferred(nodes: str, asked: list[bytes]) -> None:
     large = "z" if "z" in nodes else "other"
     found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 14]>
         g (float[3] x, float[1073741824,1] {large}) => (float[] y)
@@ -123,20 +125,14 @@ def test_a_list_that_is_computed_and_long_is_inferred(
         int64 one = {{1}}, int64 many = {{1073741824}}> {{ {nodes} }}""")
     if large == "other":
         del found.graph.input[1]
-    asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
     assert asked == [found.SerializeToString()]
 
 
 @pytest.mark.parametrize("node", ["Slice(x, s, s)", "Cast<to = 1>(s)"])
-def test_a_list_that_is_said_to_be_long_is_inferred(
-    node: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_is_said_to_be_long_is_inferred(node: str, asked: list[bytes]) -> None:
     found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 14]>
         g (float[2,3] x, int64[1073741824] s) => (float[] y) {{ y = {node} }}""")
-    asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
     assert asked == [found.SerializeToString()]
 
@@ -155,14 +151,12 @@ def test_a_list_that_is_said_to_be_long_is_inferred(
     ],
 )  # fmt: skip
 def test_a_list_that_is_stated_to_be_long_anywhere(
-    inputs: str, nodes: str, monkeypatch: pytest.MonkeyPatch
+    inputs: str, nodes: str, asked: list[bytes]
 ) -> None:
     stated = "float[LARGE] a" if "Unknown" in nodes else ""
     text = f"""<ir_version: 8, opset_import: ["" : 17]>
         g ({inputs}) => (float[] y) <{stated}> {{ {nodes} }}"""
     large, small = (parser.parse_model(text.replace("LARGE", size)) for size in ("2097152", "2097"))
-    asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     infer_shapes(small, data_prop=True)
     assert not asked
     assert infer_shapes(large, data_prop=True) is None
@@ -279,9 +273,7 @@ def doubling_calls(count: int, *, within: int) -> ModelProto:
 
 
 @pytest.mark.parametrize(("count", "within"), [(41, 0), (6, 3), (1, 25)])
-def test_what_calls_give_doubles(count: int, within: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda found, _: asked.append(found))
+def test_what_calls_give_doubles(count: int, within: int, asked: list[bytes]) -> None:
     assert infer_shapes(doubling_calls(count, within=within), data_prop=True) is None
     assert len(asked) == 1
 
