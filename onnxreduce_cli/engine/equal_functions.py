@@ -11,7 +11,7 @@ from onnx import NodeProto
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.domains import LEARNING, imported_version
-from onnxreduce_cli.model.graph.scope import Scope, subgraphs
+from onnxreduce_cli.model.graph.scope import Scope, holds_graphs
 from onnxreduce_cli.model.types.questions import Questions
 
 #: The most functions with one body that are kept, each planned in another way.
@@ -77,14 +77,14 @@ def _depends_on_answers(body: Scope) -> bool:
     """
     assert body.function is not None
     return imported_version(body.function, LEARNING) is None and not any(
-        [*subgraphs(node)] or any(item.ref_attr_name for item in node.attribute)
+        holds_graphs(node) or any(item.ref_attr_name for item in node.attribute)
         for node in body.nodes
     )
 
 
 def _is_whole(site: Site) -> bool:
     """Return whether a site has nothing that refers to its own scope, as graphs do."""
-    return not site.initializers and not any([*subgraphs(made)] for made in site.result)
+    return not site.initializers and not any(map(holds_graphs, site.result))
 
 
 def _repeated(site: Site, scope: Scope, node: NodeProto) -> Site:

@@ -33,7 +33,7 @@ from onnxreduce_cli.model.graph.domains import (
     set_learning_version,
 )
 from onnxreduce_cli.model.graph.random_operators import is_random
-from onnxreduce_cli.model.graph.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.graph.scope import Scope, holds_graphs, with_inner
 from onnxreduce_cli.model.graph.used_values import used_values
 from onnxreduce_cli.model.graph.values import Dims, ValueType
 
@@ -81,7 +81,7 @@ class PairMaker:
     def signature(self, site: Site) -> Hashable:
         """Return a cheap key: sites with equal keys are equivalent, but not always vice versa."""
         node = site.node
-        if _has_graphs(node):
+        if holds_graphs(node):
             return id(site)  # The names within subgraphs would have to be ignored too.
         used = self._used(site.scope)
         given = dict.fromkeys(name for item in (*site.behind, node) for name in item.input[:])
@@ -148,7 +148,7 @@ class PairMaker:
         Raises:
             UncheckableError: the site cannot be run on its own.
         """
-        if _has_graphs(site.node):
+        if holds_graphs(site.node):
             before, after = models_with_bodies(self.conversion, site, self._sites, values)
             return Pair(before, after, moved=False, full=True, promised={}, sizes={})
         self._check_runnable(site)
@@ -383,7 +383,3 @@ def _function_key(function: FunctionProto | None) -> tuple[int | None, ...]:
     # What its attributes are depends on its calls.
     called = function.attribute or function.attribute_proto
     return id(function) if called else None, imported_version(function, LEARNING)
-
-
-def _has_graphs(node: NodeProto) -> bool:
-    return any(True for _ in subgraphs(node))

@@ -83,8 +83,6 @@ class Scope:
     @cached_property
     def nodes(self) -> list[NodeProto]:
         """The nodes before any change, in topological order."""
-        if isinstance(self.container, FunctionProto):
-            return list(self.container.node)
         return self._given if self.misplaced is None else in_order(self._given)
 
     @cached_property
@@ -197,6 +195,11 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
         elif attribute.type == AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 yield f"{attribute.name}[{index}]", graph
+
+
+def holds_graphs(node: NodeProto) -> bool:
+    """Return whether there are graphs among a node's attributes."""
+    return any(True for _ in subgraphs(node))
 
 
 def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
