@@ -7,7 +7,7 @@ from copy import copy as shallow_copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import AttributeProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value, fill, require_operator
@@ -79,10 +79,12 @@ class Context(NodeFacts):
         workspace: Workspace,
         lookups: Lookups,
         *,
+        initializers: bool = True,
         may_loop: bool = False,
     ) -> None:
         super().__init__(node, scope, source_opset, workspace, lookups)
         self._target_opset = target_opset
+        self._initializers = initializers
         self.may_loop = may_loop
         self.emitted: list[EmittedNode] = []
         self.initializers: list[TensorProto] = []
@@ -120,6 +122,17 @@ class Context(NodeFacts):
         """Return whether the whole conversion leads to an opset, or to a later one."""
         found = self._lookups.reached[opset] = self._target_opset >= opset
         return found
+
+    @property
+    def has_initializers(self) -> bool:
+        """Return whether the scope can hold constants as initializers.
+
+        A function body cannot, and before IR version 4 a graph's initializers are its inputs too.
+        """
+        if isinstance(self._scope.container, FunctionProto):
+            return False
+        self._lookups.initializers = self._initializers
+        return self._initializers
 
     @property
     def op(self) -> Builder:

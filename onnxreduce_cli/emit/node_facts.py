@@ -30,14 +30,12 @@ class Workspace(NamedTuple):
         facts: the facts about the model's values.
         names: the names in use in the scope, its outer and inner scopes.
         constants: the constants that steps add to the scope.
-        ir_version: the IR version that the model will have.
         drafts: the message that new nodes are added to: that is twice as fast as one for each.
     """
 
     facts: Facts
     names: Names
     constants: Constants
-    ir_version: int
     drafts: GraphProto
 
     def constant(self, scope: Scope, base: str, hint: str, array: Array, elem_type: int) -> str:
@@ -77,6 +75,8 @@ class Lookups:
         steps: the opset that the next step led to, by the operator of each node on the way and the
             opset at which it was read; None where none was left.
         reached: the opsets of which was asked whether the conversion leads there, or later.
+        initializers: whether the graphs of the converted model hold constants as initializers; None
+            where it was not asked.
     """
 
     constants: set[str] = field(default_factory=set)
@@ -85,6 +85,7 @@ class Lookups:
     non_negative: frozenset[str] = frozenset()
     steps: dict[tuple[str, int], int | None] = field(default_factory=dict)
     reached: dict[int, bool] = field(default_factory=dict)
+    initializers: bool | None = None
 
     def note(self, *constants: str, types: bool = False, more: bool = False) -> None:
         """Note the constants that a question reads, and whether it asks for types or for more."""
@@ -143,16 +144,6 @@ class NodeFacts:
     @property
     def _facts(self) -> Facts:
         return self._workspace.facts
-
-    @property
-    def has_initializers(self) -> bool:
-        """Return whether the scope can hold constants as initializers.
-
-        A function body cannot, and before IR version 4 a graph's initializers are its inputs too.
-        """
-        return not isinstance(self._scope.container, FunctionProto) and (
-            self._workspace.ir_version >= 4
-        )
 
     @property
     def in_main_graph(self) -> bool:

@@ -166,6 +166,7 @@ class Memo:
         other, known = kept.site, kept.site.lookups
         site.is_of_finite, site.is_sound, site.equal = other.is_of_finite, True, other
         site.lookups.steps, site.lookups.reached = known.steps, known.reached
+        site.lookups.initializers = known.initializers
         if other.stays and not other.is_reported:
             site.result = [site.node]
             site.lookups.note(types=known.types, more=known.more)

@@ -10,7 +10,6 @@ from onnx import FunctionProto, NodeProto, TensorProto, numpy_helper
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.graph.edit import constant_node, read_by, reference_node
-from onnxreduce_cli.model.graph.ir_version import INITIALIZERS
 from onnxreduce_cli.model.graph.order import in_order
 from onnxreduce_cli.model.graph.scope import Scope
 
@@ -33,17 +32,15 @@ class NewConstants(NamedTuple):
 class ConstantMaker:
     """Makes the constants of one conversion, each of them once."""
 
-    def __init__(self, converter: NodeConverter, target: int, ir_version: int) -> None:
+    def __init__(self, converter: NodeConverter, target: int) -> None:
         """Prepare; nothing is made yet.
 
         Args:
             converter: converts nodes to the target; it holds the constants that steps added.
             target: the opset to reach.
-            ir_version: the IR version that the model will have.
         """
         self._converter = converter
         self._opset = max(target, _CONSTANT_OPSET)
-        self._ir_version = ir_version
         self._made: dict[tuple[int, str], NewConstants] = {}
         #: What the same nodes read, which equal functions share, by identity; with these nodes.
         self._read: dict[tuple[int, ...], tuple[Sequence[Sequence[NodeProto]], NewConstants]] = {}
@@ -53,7 +50,7 @@ class ConstantMaker:
 
         A function body has no initializers, and before IR version 4 initializers are inputs too.
         """
-        return isinstance(scope.container, FunctionProto) or self._ir_version < INITIALIZERS
+        return isinstance(scope.container, FunctionProto) or not self._converter.initializers
 
     def read_in(self, scope: Scope, results: Sequence[Sequence[NodeProto]]) -> NewConstants:
         """Return the constants that new nodes of a scope read.

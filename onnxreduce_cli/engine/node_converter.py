@@ -88,16 +88,15 @@ class Drafts:
 
     Attributes:
         facts: the types and constants of the model's values and of emitted ones.
-        sites: what became of nodes, by the identity of the node and the IR version that the model
-            gets; None for a single plan.
+        sites: what became of nodes, by the identity of the node; None for a single plan.
         names: the names in use, by the identity of the outermost scope.
-        workspaces: the workspaces, by the identity of the scope and the IR version.
+        workspaces: the workspaces, by the identity of the scope.
     """
 
     facts: Facts
-    sites: dict[tuple[int, int], Site] | None = None
+    sites: dict[int, Site] | None = None
     names: dict[int, Names] = field(default_factory=dict)
-    workspaces: dict[tuple[int, int], Workspace] = field(default_factory=dict)
+    workspaces: dict[int, Workspace] = field(default_factory=dict)
 
 
 class NodeConverter:
@@ -105,6 +104,7 @@ class NodeConverter:
 
     Attributes:
         facts: the types and constants of the model's values and of emitted ones.
+        initializers: whether graphs hold constants as initializers.
         soundness: refuses nodes that contradict the facts.
         swept: how many generated nodes were removed again, as nothing reads them.
     """
@@ -114,7 +114,7 @@ class NodeConverter:
         scopes: Sequence[Scope],
         drafts: Drafts,
         request: ConversionRequest,
-        ir_version: int,
+        initializers: bool,
     ) -> None:
         """Prepare.
 
@@ -122,7 +122,7 @@ class NodeConverter:
             scopes: the scopes of the model; they may become fewer.
             drafts: the facts of its values, and what was written for them; more is added.
             request: the opsets and options of the conversion.
-            ir_version: the IR version that the model will have.
+            initializers: whether graphs hold constants as initializers, which needs IR version 4.
         """
         self.facts = facts = drafts.facts
         self.soundness = Soundness(facts)
@@ -130,7 +130,7 @@ class NodeConverter:
         self._scopes = scopes
         self._drafts = drafts
         self._request = request
-        self._ir_version = ir_version
+        self.initializers = initializers
         self._trees: dict[int, list[Scope]] = {}
         self._next_steps: dict[tuple[str, int], NextStep | None] = {}
         self._affected: dict[tuple[str, int], bool] = {}
@@ -194,7 +194,7 @@ class NodeConverter:
         Raises:
             Blocked: there is no way across some boundary.
         """
-        sites, key = self._drafts.sites, (id(site.node), self._ir_version)
+        sites, key = self._drafts.sites, id(site.node)
         if sites is None or not is_default(site.node.domain):
             self._convert(site, opset)
             return
@@ -213,9 +213,11 @@ class NodeConverter:
     def _is_right(self, earlier: Site) -> bool:
         """Return whether what became of a node on the way to another opset is right for this."""
         known = earlier.lookups
-        return all(
-            (self.target >= opset) is found for opset, found in known.reached.items()
-        ) and all(self._opset_after(*read) == opset for read, opset in known.steps.items())
+        return (
+            known.initializers in (None, self.initializers)
+            and all((self.target >= opset) is found for opset, found in known.reached.items())
+            and all(self._opset_after(*read) == opset for read, opset in known.steps.items())
+        )
 
     def _opset_after(self, op_type: str, opset: int) -> int | None:
         """Return the opset that the next step of an operator leads to; None if none is left."""
@@ -650,13 +652,14 @@ class NodeConverter:
             site.base,
             self.workspace(site.scope),
             site.lookups,
+            initializers=self.initializers,
             may_loop=may_loop(site.node.op_type),
         )
 
     def workspace(self, scope: Scope) -> Workspace:
         """Return the workspace of one of the model's scopes; its whole tree shares the names."""
-        found, key = self._drafts, (id(scope), self._ir_version)
-        workspace = found.workspaces.get(key)
+        found = self._drafts
+        workspace = found.workspaces.get(id(scope))
         if workspace is None:
             root = id(scope.root)
             if root not in found.names:
@@ -664,8 +667,8 @@ class NodeConverter:
                     self._trees = by_root(self._scopes)
                 found.names[root] = Names(self._trees[root])
             names = found.names[root]
-            workspace = Workspace(self.facts, names, Constants(), self._ir_version, GraphProto())
-            found.workspaces[key] = workspace
+            workspace = Workspace(self.facts, names, Constants(), GraphProto())
+            found.workspaces[id(scope)] = workspace
         return workspace
 
     def take_over(self, scope: Scope, other: Scope, swept: int) -> None:
@@ -677,14 +680,14 @@ class NodeConverter:
             swept: how many nodes generated for that were removed again.
         """
         self.swept += swept
-        workspace = self._drafts.workspaces.get((id(other), self._ir_version))
+        workspace = self._drafts.workspaces.get(id(other))
         if workspace is not None:
-            self._drafts.workspaces[id(scope), self._ir_version] = workspace
+            self._drafts.workspaces[id(scope)] = workspace
             self.facts.generated.take_over(scope, other, workspace.names.taken)
 
     def constants(self, scope: Scope) -> Constants:
         """Return the constants that steps add to a scope, which new nodes read by name."""
-        workspace = self._drafts.workspaces.get((id(scope), self._ir_version))
+        workspace = self._drafts.workspaces.get(id(scope))
         return Constants() if workspace is None else workspace.constants
 
 

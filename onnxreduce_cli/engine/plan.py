@@ -81,12 +81,13 @@ class SitePlan:
             request.target,
             learned=self.ml_opset,
         )
-        self.converter = NodeConverter(model_input.scopes, drafts, request, self.ir_version)
+        initializers = self.ir_version >= INITIALIZERS
+        self.converter = NodeConverter(model_input.scopes, drafts, request, initializers)
         self.soundness = self.converter.soundness
         self.sites: list[Site] = []
         self.dead = DeadValues()
         self.constants: dict[int, NewConstants] = {}
-        self.maker = ConstantMaker(self.converter, request.target, self.ir_version)
+        self.maker = ConstantMaker(self.converter, request.target)
         self.unread: dict[str, int] = {}
         self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}

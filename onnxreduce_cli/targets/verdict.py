@@ -103,9 +103,7 @@ def node_facts_function(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]
     def ask(scope: Scope, node: NodeProto) -> NodeFacts:
         workspace = workspaces.get(id(scope))
         if workspace is None:
-            workspace = Workspace(
-                facts, Names([scope]), Constants(), facts.model.ir_version, GraphProto()
-            )
+            workspace = Workspace(facts, Names([scope]), Constants(), GraphProto())
             workspaces[id(scope)] = workspace
         return NodeFacts(node, scope, scope.opset or 0, workspace, Lookups())
 

@@ -26,9 +26,7 @@ def context(opset: int = 11, text: str = NODE, target: int = 11) -> Context:
         f"g (float[2,N] x, int64[3,1] i, float w) => (float[3,N] y) {{ {text} }}"
     )
     found = scopes(model)
-    workspace = Workspace(
-        Facts(model, found).extended(), Names(found), Constants(), 8, GraphProto()
-    )
+    workspace = Workspace(Facts(model, found).extended(), Names(found), Constants(), GraphProto())
     return Context(model.graph.node[0], found[0], 12, opset, target, "node", workspace, Lookups())
 
 

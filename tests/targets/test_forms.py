@@ -104,9 +104,7 @@ def forms_of_last(source: ModelProto, asked: set[str], index: int = -1) -> set[s
     facts = admit(source)
     (scope,) = facts.scopes
     opset = scope.opset or 0
-    workspace = Workspace(
-        facts.extended(), Names([scope]), Constants(), source.ir_version, GraphProto()
-    )
+    workspace = Workspace(facts.extended(), Names([scope]), Constants(), GraphProto())
     node = NodeFacts(scope.nodes[index], scope, opset, workspace, Lookups())
     return {name for name in asked if FORMS[name](node)}
 
@@ -362,7 +360,7 @@ def test_scaled_next(then: str, found: bool, overridable: bool) -> None:
         source.graph.input.append(helper.make_tensor_value_info("one", TensorProto.FLOAT, []))
     facts = admit(source)
     scope = facts.scopes[0]
-    workspace = Workspace(facts.extended(), Names(facts.scopes), Constants(), 8, GraphProto())
+    workspace = Workspace(facts.extended(), Names(facts.scopes), Constants(), GraphProto())
     node = NodeFacts(scope.nodes[1], scope, 13, workspace, Lookups())
     assert FORMS["scaled next"](node) is found
     assert node.lookups.more
@@ -663,7 +661,7 @@ def test_like_gelu(nodes: str, found: set[str], root: float) -> None:
         {{ d = Div(x, r) e = Erf(d) {nodes} }}""")
     facts = admit(source)
     (scope,) = facts.scopes
-    workspace = Workspace(facts.extended(), Names([scope]), Constants(), 7, GraphProto())
+    workspace = Workspace(facts.extended(), Names([scope]), Constants(), GraphProto())
     (add,) = [node for node in scope.nodes if node.op_type == "Add"]
     node = NodeFacts(add, scope, 13, workspace, Lookups())
     held = {name for name in ("like Gelu", "like Gelu in order") if FORMS[name](node)}
@@ -726,7 +724,7 @@ def test_number_to_bool(nodes: str, found: bool) -> None:
     source.graph.output[0].ClearField("type")
     facts = admit(onnx.shape_inference.infer_shapes(source))
     (scope,) = facts.scopes
-    workspace = Workspace(facts.extended(), Names([scope]), Constants(), 7, GraphProto())
+    workspace = Workspace(facts.extended(), Names([scope]), Constants(), GraphProto())
     (cast,) = [item for item in scope.nodes if item.output[0] == "b"]
     node = NodeFacts(cast, scope, 13, workspace, Lookups())
     assert FORMS["number to bool"](node) is found
