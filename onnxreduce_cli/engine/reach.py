@@ -21,7 +21,13 @@ from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import lacks_inference
 from onnxreduce_cli.model.graph.dead_values import dead_values
-from onnxreduce_cli.model.graph.domains import LEARNING, default_opset, imported_version, is_default
+from onnxreduce_cli.model.graph.domains import (
+    LEARNING,
+    default_opset,
+    imported_version,
+    is_default,
+    operator_name,
+)
 from onnxreduce_cli.model.types.facts import admit
 from onnxreduce_cli.targets.requirement import Target
 
@@ -40,6 +46,8 @@ class Reach:
             another type for one of its values, which holds in one plan alone.
         forms: the forms of its nodes that runtimes must not get, by the identity of the node; see
             `ConvertedNode`.
+        blocking: the operators of the nodes that blocked for a runtime at an opset, the latest
+            last.
         is_plain: whether no pass over the whole model would help where a node blocks.
     """
 
@@ -56,6 +64,7 @@ class Reach:
         self.input = ConversionInput(model, self.facts.scopes, self.facts)
         self.drafts: Drafts | None = Drafts(self.facts.extended(), {})
         self.forms: dict[int, dict[Hashable, str | None]] = {}
+        self.blocking: dict[str, None] = {}
         operators = {name for scope in self.facts.scopes for name in scope.op_types}
         # Passes may help where functions, sequences or optional values block.
         self.is_plain = not model.functions and operators.isdisjoint(OPERATORS)
@@ -149,6 +158,9 @@ class OpsetReach:
             elif node.may_die:
                 blocked[id(node.site)] = node.site
             else:
+                name = operator_name(node.node)
+                self._reach.blocking.pop(name, None)
+                self._reach.blocking[name] = None
                 return False
         written = [
             self._rewritten(site, instead) for key, site in sites.items() if key not in blocked
@@ -206,14 +218,19 @@ class OpsetReach:
         return nodes <= {*dead.nodes}
 
     def _refused_by(self, runtime: AskedRuntime) -> Iterator[ConvertedNode]:
-        """Yield the converted nodes that a runtime does not take."""
-        for (domain, op_type), nodes in self._converted.items():
-            if domain:
+        """Yield the converted nodes that a runtime does not take.
+
+        First come those that blocked the last time: they do at most opsets, and in most versions.
+        """
+        latest = (name for name in reversed(self._reach.blocking) if name in self._converted)
+        for name in dict.fromkeys((*latest, *self._converted)):
+            nodes = self._converted[name]
+            if not is_default(nodes[0].node.domain):
                 yield from (node for node in nodes if not node.is_taken(runtime))
                 continue
-            key = op_type, runtime.key(op_type)
+            key = name, runtime.key(name)
             if key not in self._refused:
-                self._refused[key] = [], iter(nodes if runtime.affects(op_type) else ())
+                self._refused[key] = [], iter(nodes if runtime.affects(name) else ())
             # Who asks stops at the first node that blocks: the rest are looked at when needed.
             refused, rest = self._refused[key]
             yield from refused
@@ -246,14 +263,14 @@ class OpsetReach:
         return {id(site.node): site for site in self._plan.sites}
 
     @cached_property
-    def _converted(self) -> dict[tuple[str, str], list[ConvertedNode]]:
-        """The nodes of the converted model by domain and operator."""
+    def _converted(self) -> dict[str, list[ConvertedNode]]:
+        """The nodes of the converted model by operator."""
         plan, changed = self._plan, self._changed
         imports = {entry.domain: entry.version for entry in self._reach.input.model.opset_import}
         imports |= {} if plan.ml_opset is None else {LEARNING: plan.ml_opset}
         # What is known of the model's values may be another thing in a plan of its own.
         forms = {} if self._reach.drafts is None else self._reach.forms
-        found: dict[tuple[str, str], list[ConvertedNode]] = {}
+        found: dict[str, list[ConvertedNode]] = {}
         sites: dict[int, Site] = {}
         for origin, scope, node in plan.nodes_after():
             planned = changed.get(id(origin))
@@ -269,5 +286,5 @@ class OpsetReach:
                 imported=imports.get(domain, 0),
                 forms=forms.setdefault(id(node), {}) if node is origin else None,
             )
-            found.setdefault((domain, node.op_type), []).append(converted)
+            found.setdefault(operator_name(node), []).append(converted)
         return found
