@@ -611,7 +611,6 @@ class NodeConverter:
 
         A subgraph that is one of the model's, or was converted already, stays as it is.
         """
-        target = crossing.context.target_opset
         for name, graph in subgraphs(emitted):
             if graph.name in crossing.context.taken_over:
                 continue
@@ -636,6 +635,7 @@ class NodeConverter:
                 copies = [NodeProto.FromString(item.SerializeToString()) for item in result]
                 del graph.node[:]
                 graph.node.extend(copies)
+            target = crossing.context.target_opset
             stated = {output.name for output in graph.output if kind_of(output.type)}
             state_types(graph, uninferred_types(self.facts, target, inner, graph.node, stated))
 
