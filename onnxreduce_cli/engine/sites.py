@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onnx import NodeProto, TensorProto
@@ -108,8 +108,8 @@ class Site:
 
     def restore(self, other: Site) -> None:
         """Restore the fields of an earlier copy of this site."""
-        for item in fields(self):
-            setattr(self, item.name, getattr(other, item.name))
+        for name in Site.__slots__:
+            setattr(self, name, getattr(other, name))
 
     @property
     def result_key(self) -> Hashable:
