@@ -185,11 +185,9 @@ class _ModelForm:
 
     def _is_refused(self, target: Target, op_type: str, opset: int) -> bool:
         """Return whether a runtime does not take some node of an operator."""
-        if not target.may_refuse(op_type, opset):
-            return False
         key = op_type, target.key("", op_type, opset, self._dtypes_of(op_type))
         if key not in self._refusals:
-            self._refusals[key] = any(
+            self._refusals[key] = target.may_refuse(op_type, opset) and any(
                 target.answer("", op_type, opset, node).value == "not taken"
                 for node in self._nodes[op_type]
             )
