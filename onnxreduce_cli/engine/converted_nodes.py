@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from functools import cached_property
 
 from onnx import NodeProto
 
@@ -104,13 +105,19 @@ class ConvertedNode:
         """
         self.site, self.node = site, node
         self._converter, self._scope, self._imported = converter, scope, imported
-        opset = converter.target if is_default(node.domain) else scope.opset or 0
-        self._context = converter.context(site, scope, node, opset, opset)
-        self._context.beside = beside
-        self._tried = tried
-        self._definition = bisect(schemas.versions(node.op_type), opset)
+        self._beside, self._tried = beside, tried
+        self._opset = converter.target if is_default(node.domain) else scope.opset or 0
+        self._definition = bisect(schemas.versions(node.op_type), self._opset)
         self._forms = {} if forms is None else forms
         self._written: dict[str, Sequence[ConvertedNode] | None] = {}
+
+    @cached_property
+    def _context(self) -> Context:
+        """The context of the node, which most nodes are not asked for."""
+        opset = self._opset
+        found = self._converter.context(self.site, self._scope, self.node, opset, opset)
+        found.beside = self._beside
+        return found
 
     @property
     def may_die(self) -> bool:
