@@ -49,7 +49,7 @@ def two_lists(context: Context) -> None:
 )
 def one_list(context: Context) -> None:
     """``keys_int64s=[1, 0]`` with ``values_strings=["b", "a"]`` becomes ``["a", "b"]``."""
-    keys, values = _entries(context, "keys"), _entries(context, "values")
+    keys, values = _keys_and_values(context)
     if {keys.dtype.kind, values.dtype.kind} != {"O", "i"}:
         raise Blocked(
             "LabelEncoder 1 knows strings and int64 only, one of them for the other",
@@ -70,7 +70,7 @@ def one_list(context: Context) -> None:
 @up("LabelEncoder", 4, "stays as it is", blocks="a key is there twice with different values")
 def same_lists(context: Context) -> None:
     """A node without tensors is the same in both, where each key has one value."""
-    _refuse_doubled(_entries(context, "keys"), _entries(context, "values"))
+    _refuse_doubled(*_keys_and_values(context))
 
 
 @down(
@@ -82,7 +82,7 @@ def same_lists(context: Context) -> None:
 )
 def tensors_as_lists(context: Context) -> None:
     """``keys_tensor`` and ``values_tensor`` become ``keys_int64s``, ``values_floats``, ..."""
-    keys, values = _entries(context, "keys"), _entries(context, "values")
+    keys, values = _keys_and_values(context)
     _refuse_doubled(keys, values)
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         raise Blocked(
@@ -128,6 +128,21 @@ def _input_type(context: Context) -> int:
             dtype_of=context.node.input[0],
         )
     return found
+
+
+def _keys_and_values(context: Context) -> tuple[Array, Array]:
+    """Return the keys and the values of a node, as many of each.
+
+    Raises:
+        Blocked: there are none, or not as many of each.
+    """
+    keys, values = _entries(context, "keys"), _entries(context, "values")
+    if len(keys) != len(values):
+        raise Blocked(
+            f"it has {len(keys)} keys and {len(values)} values",
+            "mend the model: give it one value for each key",
+        )
+    return keys, values
 
 
 def _entries(context: Context, side: str) -> Array:

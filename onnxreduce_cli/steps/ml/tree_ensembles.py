@@ -161,8 +161,10 @@ def as_regressor(context: Context) -> None:
         )
     post_transform = _word(context, "post_transform", 0, _TRANSFORMS)
     _check_transform(context, post_transform, ml_opset=5)
-    made, ensemble = _Nodes(), _Ensemble(context)
-    for tree, root in enumerate(context.value("tree_roots")):
+    made, ensemble, roots = _Nodes(), _Ensemble(context), context.value("tree_roots")
+    if not roots:
+        raise Blocked("it has no trees", "mend the model: give it tree_roots")
+    for tree, root in enumerate(roots):
         _write_tree(ensemble, made, tree, root)
     context.replace(
         "TreeEnsembleRegressor",
@@ -211,6 +213,32 @@ class _Ensemble:
         self.members = {
             index: next(sets, []) for index, mode in enumerate(self.modes) if mode == _MEMBER
         }
+        _refuse_unequal(
+            (self.modes, self.splits, self.features, self.missing, *self.branches, *self.leaves),
+            (self.targets, self.weights),
+        )
+
+    def check(self, index: int, *, leaf: bool) -> None:
+        """Refuse the number of a node or leaf that there is not.
+
+        Raises:
+            Blocked: there is no such node or leaf.
+        """
+        count = len(self.weights if leaf else self.modes)
+        if not 0 <= index < count:
+            raise Blocked(
+                f"its {'leaf' if leaf else 'node'} {index} does not exist",
+                f"mend the model: set it to a number from 0 to {count - 1}",
+            )
+
+
+def _refuse_unequal(*groups: Sequence[Sequence[object]]) -> None:
+    """Refuse attributes of nodes, or of leaves, that have different lengths."""
+    if any(len({*map(len, group)}) > 1 for group in groups):
+        raise Blocked(
+            "its attributes have different numbers of nodes, or of leaves",
+            "mend the model: give each node and each leaf all of them",
+        )
 
 
 def _sets(tensor: TensorProto | None) -> Iterator[list[float]]:
@@ -231,6 +259,7 @@ def _write_tree(ensemble: _Ensemble, made: _Nodes, tree: int, root: int) -> None
     while waiting:
         index, leaf, link = waiting.pop()
         link(count)
+        ensemble.check(index, leaf=leaf)
         if leaf:
             made.add(tree, count, 0, "LEAF", 0.0, 0)
             made.votes.append((tree, count, ensemble.targets[index], ensemble.weights[index]))
@@ -312,15 +341,13 @@ def as_ensemble(context: Context) -> None:
     trees, numbers = value("nodes_treeids", ()), value("nodes_nodeids", ())
     modes, features = value("nodes_modes", ()), value("nodes_featureids", ())
     thresholds, missing = value("nodes_values", ()), value("nodes_missing_value_tracks_true", ())
+    branches = value("nodes_truenodeids", ()), value("nodes_falsenodeids", ())
+    voters = [value(f"target_{name}", ()) for name in ("treeids", "nodeids", "ids", "weights")]
+    of_nodes = trees, numbers, modes, features, thresholds, missing or modes, *branches
+    _refuse_unequal(of_nodes, voters)
     keys = list(zip(trees, numbers, strict=True))
     votes: dict[tuple[int, int], tuple[int, float]] = {}
-    for tree, number, target, weight in zip(
-        value("target_treeids", ()),
-        value("target_nodeids", ()),
-        value("target_ids", ()),
-        value("target_weights", ()),
-        strict=True,
-    ):
+    for tree, number, target, weight in zip(*voters, strict=True):
         if (tree, number) in votes:
             raise Blocked("a leaf has several votes, which TreeEnsemble cannot say", ml_opset=3)
         votes[tree, number] = target, weight
@@ -332,8 +359,8 @@ def as_ensemble(context: Context) -> None:
     is_leaf = {keys[index] for index in leaves}
     reached: set[tuple[int, int]] = set()
     sides: list[tuple[list[int], list[int]]] = []
-    for name in ("nodes_truenodeids", "nodes_falsenodeids"):
-        following = [(trees[index], value(name)[index]) for index in inner]
+    for numbered in branches:
+        following = [(trees[index], numbered[index]) for index in inner]
         if not place.keys() >= set(following):
             raise Blocked(
                 "a branch leads to no node",

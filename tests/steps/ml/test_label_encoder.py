@@ -124,3 +124,10 @@ def test_a_key_with_two_values_is_not_moved_up() -> None:
     twice = encoder(1, STRINGS, TensorProto.INT64, classes_strings=["a", "a"])
     with pytest.raises(ConversionError, match="a class is there twice"):
         convert(twice, ml_opset=2)
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_keys_without_values_block(version: int) -> None:
+    made = encoder(2, STRINGS, TensorProto.INT64, keys_strings=["a", "b"], values_int64s=[0])
+    with pytest.raises(ConversionError, match="it has 2 keys and 1 values"):
+        convert(made, ml_opset=version)

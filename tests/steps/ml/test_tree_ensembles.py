@@ -187,11 +187,35 @@ def test_other_dtypes_than_float_block() -> None:
         ({"target_nodeids": [2, 3, 4, 1, 1]}, "several votes"),
         ({"target_nodeids": [2, 3, 4, 1, 0]}, "no vote"),
         ({"nodes_falsenodeids": [4, 9, 0, 0, 0, 2, 0, 0]}, "leads to no node"),
+        ({"nodes_values": [2.5]}, "different numbers of nodes, or of leaves"),
+        ({"target_ids": [0]}, "different numbers of nodes, or of leaves"),
     ],
 )
 def test_what_an_ensemble_cannot_say_blocks(others: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConversionError, match=reason):
         convert(regressor(**others), ml_opset=5)
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ({"tree_roots": [-1]}, "its node -1 does not exist"),
+        ({"nodes_truenodeids": [3, 1, 0]}, "its leaf 3 does not exist"),
+        ({"nodes_featureids": [0, 1]}, "different numbers of nodes, or of leaves"),
+        ({"leaf_targetids": [0]}, "different numbers of nodes, or of leaves"),
+    ],
+)
+def test_an_ensemble_that_contradicts_itself_blocks(others: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ConversionError, match=reason):
+        convert(ensemble(**others), ml_opset=3)
+
+
+def test_an_ensemble_without_trees_blocks() -> None:
+    made = ensemble()
+    (roots,) = (item for item in made.graph.node[0].attribute if item.name == "tree_roots")
+    del roots.ints[:]
+    with pytest.raises(ConversionError, match="it has no trees"):
+        convert(made, ml_opset=3)
 
 
 @pytest.mark.parametrize(
