@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 
 #: Below this opset no Loop is emitted for other operators.
 LOOPS_FROM = 7
@@ -46,6 +47,18 @@ def need_loops(
     if context.may_loop:
         reason, since = f"{reason}, and below opset {LOOPS_FROM} none is written", LOOPS_FROM
     raise Blocked(reason, f"choose opset {since} or later{advice}", rank_of=rank_of)
+
+
+def need_few(count: int, what: str, advice: str = "") -> None:
+    """Raise `Blocked` where a step would write out more elements than a constant may have.
+
+    Args:
+        count: the number of elements.
+        what: what has them, as the beginning of a sentence.
+        advice: what helps.
+    """
+    if count > LARGEST_CONSTANT:
+        raise Blocked(f"{what} {count:,} elements, and {LARGEST_CONSTANT:,} are the most", advice)
 
 
 #: Advice for what is known at run time only.

@@ -157,7 +157,7 @@ class _Writer:
         axis: int,
     ) -> str:
         """Return data with the updates at a grid of places; nothing is cut before `axis`."""
-        cut = [at for at in range(axis, len(grid)) if grid[at] != list(range(sizes[at]))]
+        cut = [at for at in range(axis, len(grid)) if not _is_whole(grid[at], sizes[at])]
         if not cut:
             return self._combined(data, updates)
         axis, places, size = cut[0], grid[cut[0]], sizes[cut[0]]
@@ -171,20 +171,27 @@ class _Writer:
 
     def along(self, data: LazyTensor, updates: str, axis: int, places: list[int], size: int) -> str:
         """Return data with the updates at places along an axis, which has a size."""
-        source = np.full(size, -1)
-        source[places] = np.arange(len(places))
-        # A piece ends where the next element comes from elsewhere, or is not the next one there.
-        kept = source < 0
-        breaks = np.where(kept[1:] | kept[:-1], kept[1:] != kept[:-1], np.diff(source) != 1)
-        starts = [0, *np.flatnonzero(breaks) + 1]
-        _check_pieces(len(starts))
+        # By each place in order the update that is put there: of several the last.
+        order, last = np.unique(places[::-1], return_index=True)
+        source = len(places) - 1 - last
+        # A piece ends where the next place, or its update, is not one further.
+        breaks = (np.diff(order) != 1) | (np.diff(source) != 1)
+        pieces: list[tuple[int, int, int | None]] = []
+        at = 0
+        for one, other in pairwise([0, *np.flatnonzero(breaks) + 1, len(order)]):
+            start, end = int(order[one]), int(order[other - 1]) + 1
+            pieces += [(at, start, None)] if at < start else []
+            pieces.append((start, end, int(source[one])))
+            at = end
+        pieces += [(at, size, None)] if at < size else []
+        _check_pieces(len(pieces))
         parts = []
-        for start, end in pairwise([*map(int, starts), size]):
+        for start, end, first in pieces:
             own = data if end - start == size else self._part(data, start, end, axis)
-            if kept[start]:
+            if first is None:
                 parts.append(own.name)
                 continue
-            first, given = int(source[start]), updates
+            given = updates
             if end - start < len(places):
                 given = sliced(self._context, updates, first, first + end - start, axis)
             parts.append(self._combined(own, given))
@@ -258,11 +265,16 @@ def _grid(indices: Array) -> list[list[int]] | None:
 def _can_nest(grid: Sequence[list[int]], sizes: Sequence[int]) -> bool:
     """Return whether all cut dimensions but the last are cut once, before and behind the places."""
     cut = [places for places, size in zip(grid, sizes, strict=True) if not _is_whole(places, size)]
-    return all(places == list(range(places[0], places[-1] + 1)) for places in cut[:-1])
+    return all(_is_row(places) for places in cut[:-1])
 
 
 def _is_whole(places: list[int], size: int) -> bool:
-    return places == list(range(size))
+    return len(places) == size and places[0] == 0 and _is_row(places)
+
+
+def _is_row(places: list[int]) -> bool:
+    """Return whether each place is one further than that before it."""
+    return places == list(range(places[0], places[0] + len(places)))
 
 
 def _taken(context: Context, data: str, axis: int, places: list[int]) -> str:

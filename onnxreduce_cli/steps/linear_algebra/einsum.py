@@ -22,7 +22,7 @@ import numpy as np
 from onnxreduce_cli.emit.axes import reduced, squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, static_dims
 from onnxreduce_cli.model.gate.equations import is_equation
@@ -173,7 +173,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         perm = [*others, *axes]
         if perm != sorted(perm):
             name = op.Transpose(name, perm=perm)
-        if isinstance(length, int):
+        if isinstance(length, int) and length <= LARGEST_CONSTANT:
             shape = context.array([0] * len(others) + [length**2], "flat")
             diagonal = context.array(np.arange(length) * (length + 1), "diagonal")
         else:

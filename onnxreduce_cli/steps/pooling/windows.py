@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from onnxreduce_cli.emit.axes import unsqueezed
-from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, at_least_zero
+from onnxreduce_cli.emit.refusals import need_few
 from onnxreduce_cli.emit.sizes import arange, size_of
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
@@ -174,11 +174,7 @@ def window_indices(context: Context, axis: WindowedAxis) -> Indices:
     """Return the indices in the padded value of each window's elements: int64, [count, kernel]."""
     op = context.op
     window = axis.window
-    if window.kernel > LARGEST_CONSTANT:
-        reason = (
-            f"its windows have {window.kernel:,} elements, and {LARGEST_CONSTANT:,} are the most"
-        )
-        raise Blocked(reason, "choose a smaller kernel_shape")
+    need_few(window.kernel, "its windows have", "choose a smaller kernel_shape")
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
     if isinstance(axis.count, int) and axis.count * window.kernel <= LARGEST_CONSTANT:
         return window.stride * np.arange(axis.count, dtype=np.int64)[:, None] + within

@@ -24,6 +24,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.refusals import need_few
 from onnxreduce_cli.emit.sizes import sliced
 from onnxreduce_cli.model.graph.values import Dims, iinfo, numpy_dtype
 from onnxreduce_cli.schemas import REDUCE, SOFTMAX
@@ -281,6 +282,7 @@ def _first_greatest(
     below = op.Sub(
         equal(data, reduced(context, "ReduceMax", data, [axis], keep=True)), equal(data, data)
     )
+    need_few(math.prod(dims), "it has")
     ranks = np.arange(count, 0, -1).astype(numpy_dtype(elem_type))
     across = [1] * axis + [count] + [1] * (len(dims) - axis - 1)
     # Of the whole shape: OpenCV 4.6 refuses an operand that is constant and smaller.

@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
+from onnxreduce_cli.emit.refusals import need_few
 from onnxreduce_cli.emit.sizes import known_size, sliced
 from onnxreduce_cli.model.graph.values import numpy_dtype
 from onnxreduce_cli.steps.registry import instead, introduced
@@ -17,8 +17,6 @@ from onnxreduce_cli.steps.registry import instead, introduced
 _OPSET = 13
 #: How many elements are added one after the other, as CumSum does.
 _MOST_IN_ORDER = 32
-#: How many elements are added at all.
-_MOST = 1 << 20
 
 
 @introduced(
@@ -34,8 +32,7 @@ def cum_sum(context: Context) -> None:
     More than 32 are added to the sums before them 1, 2, 4, ... elements at a time.
     """
     axis, size = _axis_and_size(context)
-    if size > _MOST:
-        raise Blocked(f"it sums over {size:,} elements, and no more than {_MOST:,} are written out")
+    need_few(size, "it sums over")
     context = context.at(_OPSET)
     data: str = context.input(0)
     if context.value("exclusive", 0) and size:
@@ -115,8 +112,7 @@ def triangular_product(context: Context) -> None:
     ``MatMul(x, [[1, 1, 1], [0, 1, 1], [0, 0, 1]])``.
     """
     axis, size = _axis_and_size(context)
-    if size**2 > LARGEST_CONSTANT:
-        raise Blocked(f"its constant would have {size:,} times {size:,} elements")
+    need_few(size**2, f"its matrix of {size:,} rows has")
     op, data = context.op, context.input(0)
     elem_type = context.need_elem_type(data, "the constant has it")
     if elem_type not in INTEGERS:

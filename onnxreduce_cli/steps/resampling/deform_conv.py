@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Number, Term, as_shape, scalar, term
-from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.refusals import NO_COUNTING, need_few
 from onnxreduce_cli.emit.sizes import need_dims, range_of, size_of, static_dims
 from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
@@ -129,18 +129,18 @@ def _kernel(context: Context) -> tuple[int, ...]:
     """Return the kernel's shape.
 
     Raises:
-        Blocked: it is not known.
+        Blocked: it is not known, or too large to write out.
     """
-    shape = context.value("kernel_shape")
-    if shape:
-        return tuple(shape)
-    known = static_dims(need_dims(context, context.input(1), "it gives the kernel's shape")[2:])
+    known = context.value("kernel_shape") or static_dims(
+        need_dims(context, context.input(1), "it gives the kernel's shape")[2:]
+    )
     if known is None:
         raise Blocked(
             f"the shape of its weights {context.input(1)!r}, and so of its kernel, is not known",
             "state kernel_shape, or the shape of the weights in the model's value_info",
         )
-    return known
+    need_few(prod(known), "its kernel has", "choose a smaller kernel_shape")
+    return tuple(known)
 
 
 def _grid(

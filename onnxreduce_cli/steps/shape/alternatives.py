@@ -41,10 +41,10 @@ def _repeated(context: Context, value: str, count: int, axis: int) -> str:
     if count < 2:
         return value
     blocks, rest = divmod(count, _MOST)
-    parts = [value] * count
+    parts = [value] * rest
     if blocks:
         block = context.op.Concat(*[value] * _MOST, axis=axis)
-        parts = [_repeated(context, block, blocks, axis), *[value] * rest]
+        parts.insert(0, _repeated(context, block, blocks, axis))
     return context.op.Concat(*parts, axis=axis) if len(parts) > 1 else parts[0]
 
 
