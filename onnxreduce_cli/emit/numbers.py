@@ -7,6 +7,7 @@ read, so that unread results never are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,14 @@ from onnxreduce_cli.model.graph.values import numpy_dtype
 
 #: Up to how many elements constants are written into a model; larger ones are computed by nodes.
 LARGEST_CONSTANT = 1 << 20
+
+
+def is_small(*sizes: float, most: int = LARGEST_CONSTANT) -> bool:
+    """Return whether an array of some sizes may be made at conversion.
+
+    Where one of them is 0, arrays of each of the others are made all the same.
+    """
+    return math.prod(max(size, 1) for size in sizes) <= most
 
 
 class LazyTensor:

@@ -50,6 +50,11 @@ CASES = {
     "the diagonal of an Einsum": (
         12, f"float[{1 << 30},{1 << 30}] x", 'y = Einsum<equation="ii->i">(x)', 11,
     ),
+    "the columns of a Trilu without rows": (14, f"float[0,{LARGE}] x", "y = Trilu(x)", 13),
+    "the frames of an STFT of few elements": (
+        17, "float[1,16,1] x", "s = Constant<value_int=8>() "
+        f'n = Constant<value_int={LARGE}>() y = STFT(x, s, "", n)', 16,
+    ),
     "the axes of a Col2Im": (
         18, f"float[1,4,5] x, int64[{LARGE}] i, int64[2] b", "y = Col2Im(x, i, b)", 13,
     ),

@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, is_small, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import axes_from_front, element, product, reshaped, scalar_input
 from onnxreduce_cli.emit.sizes import arange, dims_of, size_of, sliced
@@ -181,7 +181,7 @@ def _matrix(
         isinstance(length, int)
         and isinstance(taken, int)
         and isinstance(given, int)
-        and taken * given * kind.parts * kind.result_parts <= LARGEST_CONSTANT
+        and is_small(taken, given, kind.parts, kind.result_parts)
     ):
         values = constant_matrix(kind, length, taken, given)
         return context.array(values.astype(numpy_dtype(elem_type)), "matrix")

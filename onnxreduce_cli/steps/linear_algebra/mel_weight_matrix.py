@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
+from onnxreduce_cli.emit.numbers import Number, as_name, is_small, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import scalar_input
 from onnxreduce_cli.emit.sizes import arange
@@ -28,7 +28,7 @@ def mel_weight_matrix(context: Context) -> None:
     to = context.value("output_datatype", TensorProto.FLOAT)
     known = [context.constant(name) for name in context.node.input]
     given = [float(value.reshape(-1)[0]) for value in known if value is not None]
-    if len(given) == len(known) and given[0] * (given[1] // 2 + 1) <= LARGEST_CONSTANT:
+    if len(given) == len(known) and is_small(given[0], given[1] // 2 + 1):
         constant = context.array(_constant_matrix(*given).astype(numpy_dtype(to)), "matrix")
         context.replace("Identity", [constant], keep=())
         return

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name, is_small
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import scalar_input
 from onnxreduce_cli.emit.sizes import arange, size_of
@@ -59,7 +59,7 @@ def _frame_indices(context: Context, frames: Number, step: Number, length: Numbe
         isinstance(frames, int)
         and isinstance(step, int)
         and isinstance(length, int)
-        and frames * step * length <= LARGEST_CONSTANT
+        and is_small(frames, step, length)
     ):
         first = np.arange(frames, dtype=np.int64)[:, None] * step
         return context.array(first + np.arange(length, dtype=np.int64), "places")

@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, is_small
 from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.model.graph.values import numpy_dtype
 
@@ -104,7 +104,7 @@ def _seen(context: Context, causal: Causal) -> Value:
     past = known_size(context, causal.past, 2) if causal.past else 0
     keys = None if past is None or causal.own_keys is None else past + causal.own_keys
     if queries is not None and keys is not None:
-        if queries * keys <= _LARGEST:
+        if is_small(queries, keys, most=_LARGEST):
             return context.array(np.tri(queries, keys, past or 0, dtype=np.bool_), "seen")
     elif context.reaches(_TRILU):
         true = numpy_helper.from_array(np.ones(1, np.bool_))

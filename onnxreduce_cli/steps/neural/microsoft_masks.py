@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name, is_small
 from onnxreduce_cli.emit.sizes import arange, known_size, size_of, sliced
 
 #: Which keys a query sees is a constant of at most so many elements, and else computed.
@@ -116,7 +116,11 @@ def seen_keys(context: Context, queries: Number, keys: Number, *, to_last: bool)
         to_last: whether the last query sees all keys.
     """
     op = context.op
-    if isinstance(queries, int) and isinstance(keys, int) and queries * keys <= _LARGEST:
+    if (
+        isinstance(queries, int)
+        and isinstance(keys, int)
+        and is_small(queries, keys, most=_LARGEST)
+    ):
         seen = np.tri(queries, keys, dtype=np.bool_)
         if to_last:
             seen[-1:] = True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from onnx import TensorProto
 
@@ -14,7 +12,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, as_shape, sizes
+from onnxreduce_cli.emit.numbers import Number, as_name, as_shape, is_small, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, list_elements, size_of, static_dims
 from onnxreduce_cli.model.graph.values import MOST_DIMS, dtype_name, numpy_dtype
@@ -175,7 +173,7 @@ def _sum_table(
             "a size of its image or of its blocks is negative",
             "mend the model: give it sizes of at least 0",
         )
-    if len(numbers) == 3 and math.prod(numbers[:2]) <= LARGEST_CONSTANT:
+    if len(numbers) == 3 and is_small(*numbers[:2]):
         return _known_table(numbers, layout)
     own = sizes(context, arange(context, block))
     element = sizes(context, arange(context, image)) + begin

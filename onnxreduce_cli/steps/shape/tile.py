@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.broadcast import ones, rank_of
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
+from onnxreduce_cli.emit.numbers import Number, as_name, is_small, sizes
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
@@ -147,7 +147,7 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
     repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in repeated:
         size = size_of(context, context.input(0), axis)
-        if not isinstance(size, int) or count is None or size * count > LARGEST_CONSTANT:
+        if not isinstance(size, int) or count is None or not is_small(size, count):
             raise Blocked(
                 f"which elements of {data!r} are repeated along axis {axis} is only known at run "
                 "time, and before opset 6 Tile takes floats only",

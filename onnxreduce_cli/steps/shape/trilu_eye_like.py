@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number
+from onnxreduce_cli.emit.numbers import Number, is_small
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
@@ -67,6 +67,6 @@ def eye_like(context: Context) -> None:
 
 def _constant_sizes(rows: Number, columns: Number) -> tuple[int, int] | None:
     """Return the sizes of a matrix that is known and small enough for a constant, else None."""
-    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= LARGEST_CONSTANT:
+    if isinstance(rows, int) and isinstance(columns, int) and is_small(rows, columns):
         return rows, columns
     return None
