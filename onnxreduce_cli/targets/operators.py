@@ -280,11 +280,12 @@ class OperatorTable:
             opset: the model's opset of that domain.
             dtypes: the dtypes that the operator may meet.
         """
+        held = dtypes | {self._casts.get(item, item) for item in dtypes}
         facts = tuple(
             (
                 fact.value,
                 tuple(map(id, fact.conditions)),
-                tuple((place, allowed & dtypes) for place, allowed in fact.dtypes),
+                tuple((place, allowed & held) for place, allowed in fact.dtypes),
             )
             for fact in self.facts_at(domain, op_type, opset)
         )

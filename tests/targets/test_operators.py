@@ -114,6 +114,18 @@ def test_the_dtype_of_a_node_counts(version: str, dtype: str, taken: bool) -> No
         assert answer.conditions == (f"its inputs are float, float16 or int32, not {dtype}",)
 
 
+def test_equal_keys_are_equal_answers_where_a_dtype_is_computed_as_another() -> None:
+    """A model without int32 meets it all the same where int64 is computed as that."""
+    narrow = table("1.0", TEXT.replace("floats,int32", "floats"))
+    answers = {
+        found.key("", "Add", 13, {"float", "int64"}): found.answer(
+            "", "Add", 13, node(ADD.format("int64"))
+        ).value
+        for found in (table("1.0"), narrow)
+    }
+    assert [*answers.values()] == ["taken", "not taken"]
+
+
 @pytest.mark.parametrize(
     ("op_type", "version", "dtypes", "taken"),
     [
