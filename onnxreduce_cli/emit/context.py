@@ -79,12 +79,12 @@ class Context(NodeFacts):
         workspace: Workspace,
         lookups: Lookups,
         *,
-        initializers: bool = True,
+        takes_initializers: bool = True,
         may_loop: bool = False,
     ) -> None:
         super().__init__(node, scope, source_opset, workspace, lookups)
         self._target_opset = target_opset
-        self._initializers = initializers
+        self._takes_initializers = takes_initializers
         self.may_loop = may_loop
         self.emitted: list[EmittedNode] = []
         self.initializers: list[TensorProto] = []
@@ -131,8 +131,8 @@ class Context(NodeFacts):
         """
         if isinstance(self._scope.container, FunctionProto):
             return False
-        self._lookups.initializers = self._initializers
-        return self._initializers
+        self._lookups.initializers = self._takes_initializers
+        return self._takes_initializers
 
     @property
     def op(self) -> Builder:

@@ -652,7 +652,7 @@ class NodeConverter:
             site.base,
             self.workspace(site.scope),
             site.lookups,
-            initializers=self.initializers,
+            takes_initializers=self.initializers,
             may_loop=may_loop(site.node.op_type),
         )
 
