@@ -12,7 +12,8 @@ from onnxreduce_cli.emit.broadcast import ones, rank_of
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name, is_small, sizes
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
+from onnxreduce_cli.emit.refusals import need_few
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.graph.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
@@ -147,12 +148,13 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
     repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in repeated:
         size = size_of(context, context.input(0), axis)
-        if not isinstance(size, int) or count is None or not is_small(size, count):
+        if not isinstance(size, int) or count is None:
             raise Blocked(
                 f"which elements of {data!r} are repeated along axis {axis} is only known at run "
                 "time, and before opset 6 Tile takes floats only",
                 "choose opset 6 or later",
             )
+        need_few(size * max(count, 1), f"axis {axis} of its result has", "choose opset 6 or later")
         indices = context.array(np.tile(np.arange(size), count), "indices")
         if axis != repeated[-1][0]:
             data = context.op.Gather(data, indices, axis=axis)

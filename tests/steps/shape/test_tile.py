@@ -77,3 +77,15 @@ def test_repeats_known_at_run_time(tiles):
         for target in (6, 13):
             converts(source, target, feeds)
             converts(unknown, target, fed)
+
+
+def test_integers_of_many_repeats_are_not_written_out():
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (int64[2,3] x) => (int64[2,N] y) {
+            r = Constant<value_ints=[1, 1048576]>() y = Tile(x, r)
+        }""")
+    (blocker,) = blockers(source, 5)
+    assert (
+        blocker.reason == "axis 1 of its result has 3,145,728 elements, and 1,048,576 are the most"
+    )
+    assert blocker.advice == "choose opset 6 or later"
