@@ -17,9 +17,12 @@ from onnx import ModelProto, TensorProto, helper
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.conversion_request import ConversionRequest
 from onnxreduce_cli.engine.converted_nodes import ConvertedNode
 from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.engine.new_constants import ConstantMaker
+from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.targets.allowed import operator_list_target
@@ -100,6 +103,19 @@ def test_values_that_are_read_twice_are_told_apart() -> None:
     g (float[n,k] x, float[k] y) => (float[n,k] a, float[n,k] b, float[n,k] c)
     { a = Add(x, x) b = Add(x, y) c = Add(x, y) }"""
     assert not differing(model(text))
+
+
+def test_what_is_written_without_initializers_is_not_taken_where_there_are_some() -> None:
+    reach = Reach(
+        model("""<ir_version: 8, opset_import: ["" : 9]>
+    g (int64[1] x) => (int64[1] y) { c = Constant<value=int64[1] {5}>() y = Sub(x, c) }""")
+    )
+    written = []
+    for ir_version in (3, 8, 3):
+        request = ConversionRequest(reach.own, 8, Options(ir_version=ir_version))
+        (site,) = make_plan(reach.input, request, drafts=reach.drafts).sites
+        written.append((*site.operators, *(tensor.name for tensor in site.initializers)))
+    assert written == [("Constant", "Cast"), ("c",), ("Constant", "Cast")]
 
 
 def test_what_is_dead_is_not_in_the_way() -> None:
