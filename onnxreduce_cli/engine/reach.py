@@ -80,6 +80,11 @@ class Reach:
         }
         return _EMITTED | {TensorProto.DataType.Name(item).lower() for item in found if item}
 
+    def note_blocking(self, name: str) -> None:
+        """Note that a node of an operator blocked for a runtime, as the latest."""
+        self.blocking.pop(name, None)
+        self.blocking[name] = None
+
     def to(self, opset: int) -> OpsetReach:
         """Plan the conversion to an opset.
 
@@ -158,9 +163,7 @@ class OpsetReach:
             elif node.may_die:
                 blocked[id(node.site)] = node.site
             else:
-                name = operator_name(node.node)
-                self._reach.blocking.pop(name, None)
-                self._reach.blocking[name] = None
+                self._reach.note_blocking(operator_name(node.node))
                 return False
         written = [
             self._rewritten(site, instead) for key, site in sites.items() if key not in blocked
