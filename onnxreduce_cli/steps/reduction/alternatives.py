@@ -274,6 +274,7 @@ def _first_greatest(
     """Emit 1 for the first of the greatest elements along an axis, and 0 for all others."""
     op, count = context.op, dims[axis]
     elem_type = context.need_elem_type(context.input(0), "the result is of the same")
+    need_few(math.prod(dims), "it has")
 
     def equal(a: str, b: str) -> Value:
         return op.Cast(op.Equal(a, b), to=elem_type)
@@ -282,7 +283,6 @@ def _first_greatest(
     below = op.Sub(
         equal(data, reduced(context, "ReduceMax", data, [axis], keep=True)), equal(data, data)
     )
-    need_few(math.prod(dims), "it has")
     ranks = np.arange(count, 0, -1).astype(numpy_dtype(elem_type))
     across = [1] * axis + [count] + [1] * (len(dims) - axis - 1)
     # Of the whole shape: OpenCV 4.6 refuses an operand that is constant and smaller.
